@@ -44,7 +44,7 @@ BUILD_FLAGS := -ldflags '-s -w'
 TEST_FLAGS  ?= -count=1 -timeout 60m -vet=off # make lint runs go vet, and more
 PACKAGES    ?= ./...
 # make quick: all packages but those whose tests start servers, sandboxes or many processes of git; it lints what differs from QUICK_BASE.
-QUICK_PACKAGES ?= $(shell $(GO) list ./... | grep -vE '/omoi/(api|cmd/omoi-agent|internal/(agent/(claude|salvage)|app|bench|conductor|devstack|e2e|guardian|ingest|postgres|sandbox/.*|scm/.*|temporal|testkit/(api|daytona|postgres)|tools/schemadoc))$$')
+QUICK_PACKAGES ?= $(shell $(GO) list ./... | grep -vE '/omoi/(api|cmd/omoi-agent|internal/(agent/(claude|salvage|track)|app|bench|conductor|devstack|e2e|guardian|ingest|postgres|sandbox/.*|scm/.*|temporal|testkit/(api|daytona|postgres)|tools/schemadoc))$$')
 QUICK_BASE     ?= $(shell git merge-base HEAD @{upstream} 2>/dev/null || echo HEAD)
 # Packages that use package explain and are not among RACE_PACKAGES, which make race runs with codes as well.
 CODES_PACKAGES ?= ./internal/cli/... ./internal/supervise/...
@@ -134,8 +134,8 @@ oapi-codegen:
 
 # run-tests FLAGS PACKAGES: says what failed, and runs a few that failed once more by themselves.
 define run-tests
-	{ $(GO) test -json $(TEST_FLAGS) $(1) $(2) || echo '{"Action":"exit"}'; } | \
-		$(GO) run ./internal/tools/testreport $(GO) test -json $(TEST_FLAGS) $(1)
+	{ .ci/in-memory $(GO) test -json $(TEST_FLAGS) $(1) $(2) || echo '{"Action":"exit"}'; } | \
+		$(GO) run ./internal/tools/testreport .ci/in-memory $(GO) test -json $(TEST_FLAGS) $(1)
 endef
 
 .PHONY: test
@@ -151,7 +151,7 @@ quick: golangci-lint ## in under a minute: build, lint what changed, test what n
 	$(call run-tests,-short -skip '^TestOnServer',$(QUICK_PACKAGES)); }
 
 # Targets that change no file of the tree that another one reads, and wait for most of their time; the longest first.
-TEST_ALL_BESIDE := clients-test user-test race sticky-off codes claude-test fuzz release replay compose-check
+TEST_ALL_BESIDE := clients-test ui-test user-test race sticky-off codes claude-test fuzz release replay compose-check
 .PHONY: test-all
 test-all: verify lint test ## test, and what needs system packages or more time, two targets at once
 	@$(MAKE) --no-print-directory -j2 --output-sync=target $(TEST_ALL_BESIDE) RELEASE_PLATFORMS=$(HOST)
@@ -161,9 +161,36 @@ test-all: verify lint test ## test, and what needs system packages or more time,
 codes: ## run unit tests with codes instead of sentences: no decision depends on a sentence
 	@time $(call run-tests,-short -tags codes_only -skip '^TestOnServer',$(CODES_PACKAGES))
 
-.PHONY: clients-test
-clients-test: build temporal oapi-codegen ## generate clients in TypeScript, Go and Python, and run a task by each; asks npm, pip and the Go proxy
+# --- the page ----------------------------------------------------------------
+
+.PHONY: typescript-client page-packages
+typescript-client:
 	@cd web/client && npm ci --no-audit --no-fund --silent && npm run --silent build
+page-packages: typescript-client
+	@cd web/page && npm ci --no-audit --no-fund --silent
+
+.PHONY: ui
+ui: page-packages ## build the web page from web/page into api/ui/dist; needs Node 20.19 or later
+	@cd web/page && npm run --silent build
+
+.PHONY: ui-test
+ui-test: build temporal page-packages ## check that api/ui/dist is what web/page gives, and test the page in Chromium against the real programs
+	@cd web/page && npm run --silent check && npm test --silent
+	@built=$$(mktemp -d); trap 'rm -rf "$$built"' EXIT; cd web/page && npx vite build --logLevel warn --outDir "$$built" && \
+	{ diff -r "$$built" ../../api/ui/dist || { echo "ui-test: api/ui/dist is out of date. Next: make ui, and commit it"; exit 1; }; }
+	@command -v chromium chromium-browser google-chrome >/dev/null || { echo "ui-test: SKIPPED the tests in a browser, no Chromium is here"; exit 0; }; \
+	cd web/page && time npm run --silent test:browser
+
+.PHONY: ui-picture
+ui-picture: build temporal page-packages ## take the pictures of the page in docs/images, light and dark
+	@cd web/page && OMOI_PICTURES="$(CURDIR)/docs/images" npm run --silent test:browser -- e2e/picture.test.ts
+
+.PHONY: bench-ui
+bench-ui: build temporal page-packages ## measure the budgets of the page in Chromium, and write docs/BENCHMARKS-PAGE.md
+	@cd web/page && OMOI_BENCH_OUT="$(CURDIR)/docs/BENCHMARKS-PAGE.md" npm run --silent test:browser -- e2e/bench.test.ts
+
+.PHONY: clients-test
+clients-test: build temporal oapi-codegen typescript-client ## generate clients in TypeScript, Go and Python, and run a task by each; asks npm, pip and the Go proxy
 	@tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; python3 -m venv "$$tools"; "$$tools/bin/pip" install -q $(OPENAPI_PYTHON_CLIENT); \
 	ln -s $(BIN)/oapi-codegen "$$tools/bin/"; OMOI_TEST_GENERATORS="$$tools/bin" $(GO) test -count=1 -timeout 20m -run '^TestClients_' ./internal/e2e
 
@@ -188,7 +215,7 @@ sticky-off: temporal ## play every path on a real server, each workflow task fro
 	@export OMOI_STICKY_CACHE=off; time $(call run-tests,-run '^TestOnServer$$',./workflows)
 
 .PHONY: record
-record: temporal ## record workflow histories anew, against a real server
+record: temporal ## record all workflow histories anew, frozen ones too, against a real server
 	@OMOI_RECORD=1 $(GO) test -count=1 -timeout 20m -run '^TestOnServer$$' -v ./workflows
 
 .PHONY: e2e

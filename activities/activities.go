@@ -28,12 +28,14 @@ type Config struct {
 	Lifetime time.Duration // time after which the provider deletes a sandbox by itself; zero: never
 
 	AgentHeartbeat time.Duration
-	StopGrace      time.Duration     // between SIGTERM and SIGKILL
-	ModelPrices    string            // model prices of the configuration; see [cost.ParseModelPrices]
-	PricesDate     string            // date of ModelPrices; empty: unknown
-	Programs       map[string]string // paths of agent programs on this host, by runtime; other runtimes are part of the sandbox's image
-	AuthorName     string            // author of the agent's commits
-	AuthorEmail    string
+	// CheckpointInterval is the time between two checkpoints of an agent's workspace; 0: none are taken.
+	CheckpointInterval time.Duration
+	StopGrace          time.Duration     // between SIGTERM and SIGKILL
+	ModelPrices        string            // model prices of the configuration; see [cost.ParseModelPrices]
+	PricesDate         string            // date of ModelPrices; empty: unknown
+	Programs           map[string]string // paths of agent programs on this host, by runtime; other runtimes are part of the sandbox's image
+	AuthorName         string            // author of the agent's commits
+	AuthorEmail        string
 
 	Pull         []string      // providers with the pull transport: a worker reads events from the sandbox
 	PullInterval time.Duration // time between two reads of the outbox of an inactive agent

@@ -1,12 +1,14 @@
 package activities
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/mailbox"
@@ -14,6 +16,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/transcript"
 )
 
 // StartAgent copies omoi-agent, the repository and the configuration into the sandbox and starts the agent once. An
@@ -94,6 +97,9 @@ func (a *Activities) putAgent(ctx context.Context, p place, _ task.Work) error {
 	return nil
 }
 
+// bundleHeader is how far the branch is searched for in a bundle, in bytes. omoi writes the branch first.
+const bundleHeader = 4 << 10
+
 // putRepo streams the task's branch into the sandbox as a bundle.
 func (a *Activities) putRepo(ctx context.Context, p place, work task.Work) error {
 	if work.Repo == "" {
@@ -110,7 +116,10 @@ func (a *Activities) putRepo(ctx context.Context, p place, work task.Work) error
 		w.CloseWithError(err) // CloseWithError always returns nil; the reader gets err or EOF
 		bundled <- err
 	}()
-	err = p.provider.WriteFile(ctx, p.labels, agentconfig.InBundle, 0o644, r)
+	content := bufio.NewReaderSize(r, bundleHeader)
+	header, _ := content.Peek(bundleHeader) // WriteFile reads the error again
+	start := scm.BundleHead(header, work.Branch)
+	err = p.provider.WriteFile(ctx, p.labels, agentconfig.InBundle, 0o644, content)
 	r.CloseWithError(context.Canceled) // unblocks the writer if nothing reads any more
 	if bundleErr := <-bundled; bundleErr != nil && err == nil {
 		err = bundleErr
@@ -118,7 +127,7 @@ func (a *Activities) putRepo(ctx context.Context, p place, work task.Work) error
 	if err != nil {
 		return ofHost(fmt.Errorf("put branch %s in: %w", work.Branch, err))
 	}
-	return nil
+	return a.deps.Tasks.SaveBranchCommit(ctx, p.row.ID, start)
 }
 
 // putConfig writes the agent's configuration with mode 0600, since the file holds the sandbox token and credentials.
@@ -129,6 +138,9 @@ func (a *Activities) putConfig(ctx context.Context, p place, work task.Work) err
 	}
 	cfg := a.agentConfig(p, work, given)
 	if cfg.Resume, err = a.resume(ctx, p); err != nil {
+		return err
+	}
+	if err := a.restore(ctx, p, work, &cfg); err != nil {
 		return err
 	}
 	return p.writeConfig(ctx, cfg)
@@ -155,7 +167,39 @@ func (a *Activities) resume(ctx context.Context, p place) (*agentconfig.Resume, 
 	if !ok {
 		return nil, nil //nolint:nilnil // a first attempt has nothing to go on from
 	}
-	return &agentconfig.Resume{RunID: from.RunID, SessionID: from.SessionID, Attempt: from.Attempt}, nil
+	return resumeOf(from), nil
+}
+
+func resumeOf(from transcript.Info) *agentconfig.Resume {
+	return &agentconfig.Resume{RunID: from.RunID, SessionID: from.SessionID, Attempt: from.Attempt}
+}
+
+// restore sets the checkpoints with which the attempt begins, which the agent downloads by itself, and their session. A
+// session of an attempt before the newest rewind belongs to no other checkpoint than that of the rewind.
+func (a *Activities) restore(ctx context.Context, p place, work task.Work, cfg *agentconfig.Config) error {
+	origin, err := a.deps.Tasks.EarlierCheckpoints(ctx, p.row.TaskID, p.row.Attempt)
+	if err != nil {
+		return fmt.Errorf("find checkpoints of an earlier attempt: %w", err)
+	}
+	if cfg.Resume != nil && cfg.Resume.Attempt < origin.Rewound {
+		cfg.Resume = nil
+	}
+	if len(origin.Segments) == 0 {
+		return nil // the attempt begins with the branch
+	}
+	newest := origin.Segments[0][len(origin.Segments[0])-1]
+	cfg.Restore = &agentconfig.Restore{Segments: origin.Segments, Branches: work.FormerBranches()}
+	if newest.Attempt == 0 {
+		cfg.Restore.Fork = work.ForkedFrom
+	}
+	info, ok, err := a.deps.Tasks.RunTranscript(ctx, p.row.TaskID, newest.RunID)
+	if err != nil {
+		return fmt.Errorf("find the transcript of checkpoint %s: %w", newest.ID, err)
+	}
+	if ok && (origin.Rewound == 0 || newest.Transcript > info.CutBytes) {
+		cfg.Restore.Session, cfg.Restore.CutBytes = resumeOf(info), info.CutBytes
+	}
+	return nil
 }
 
 func (a *Activities) agentConfig(p place, work task.Work, given map[string]string) agentconfig.Config {
@@ -197,7 +241,17 @@ func (a *Activities) agentConfig(p place, work task.Work, given map[string]strin
 		SpoolBytes:      spoolBytes,
 		Grace:           a.cfg.StopGrace,
 		Transcript:      transcriptInterval,
+		Checkpoint:      a.checkpointInterval(work),
+		CommitLeftovers: work.CommitLeftovers,
 	}
+}
+
+// checkpointInterval returns the time between two checkpoints; 0: none. A validator's work is not kept.
+func (a *Activities) checkpointInterval(work task.Work) time.Duration {
+	if validation(work) != nil {
+		return 0
+	}
+	return a.cfg.CheckpointInterval
 }
 
 // setupOf returns the setup command of the task, or else of the project.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/omoi-dev/omoi/activities"
 	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
+	"github.com/omoi-dev/omoi/internal/checkpoint"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/transcript"
@@ -33,7 +34,8 @@ func TestStartAgent_PreparesAndStarts(t *testing.T) {
 	at := b.running()
 	require.Equal(t, "program for riscv64", string(at.files[sandbox.AgentPath]))
 	require.Equal(t, uint32(0o755), at.modes[sandbox.AgentPath])
-	require.Equal(t, "bundle of feature/tick-1", string(at.files[agentconfig.InBundle]))
+	require.Contains(t, string(at.files[agentconfig.InBundle]), " refs/heads/feature/tick-1\n")
+	require.Equal(t, strings.Repeat("a", 40), b.store.bundled)
 	require.Equal(t, uint32(0o600), at.modes[agentconfig.ConfigPath])
 	require.Equal(t, []string{sandbox.AgentPath, "run", "--config", agentconfig.ConfigPath}, at.started[0].Args)
 	require.Empty(t, at.started[0].Env)
@@ -249,4 +251,48 @@ func TestStopAgent(t *testing.T) {
 	require.NoError(t, act(b, b.activities().StopAgent, b.ref()), "what is gone has stopped")
 	b.provider.down = errDown
 	require.Error(t, act(b, b.activities().StopAgent, b.ref()))
+}
+
+func TestStartAgent_NamesTheEarlierCheckpoints(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.running()
+	require.Nil(t, b.agentConfig().Restore, "a first attempt has none")
+	require.Equal(t, b.cfg.CheckpointInterval, b.agentConfig().Checkpoint)
+
+	b = newBench(t)
+	b.store.checkpoints = [][]checkpoint.Checkpoint{{{ID: "1.3"}, {ID: "1.4", Sealed: checkpoint.Sealed{RunID: "run-1"}}}}
+	b.store.transcripts = map[int]transcript.Info{1: {RunID: "run-1", SessionID: "s1", Attempt: 1, CutBytes: 7}}
+	b.running()
+	want := &agentconfig.Restore{
+		Segments: b.store.checkpoints, Session: &agentconfig.Resume{RunID: "run-1", SessionID: "s1", Attempt: 1}, CutBytes: 7,
+	}
+	require.Equal(t, want, b.agentConfig().Restore)
+}
+
+func TestStartAgent_ResumesTheSessionOfARewind(t *testing.T) {
+	t.Parallel()
+	session := &agentconfig.Resume{RunID: "run-1", SessionID: "s1", Attempt: 1}
+	newer := &agentconfig.Resume{RunID: "run-2", SessionID: "s2", Attempt: 2}
+	for name, c := range map[string]struct {
+		rewound, length int
+		resume, restore *agentconfig.Resume
+	}{
+		"no rewind":                        {0, 9, newer, session},
+		"the session of the checkpoint":    {3, 9, nil, session},
+		"the session was cut after it":     {3, 7, nil, nil},
+		"the rewound attempt left its own": {2, 9, newer, session},
+	} {
+		b := newBench(t)
+		row := b.store.rows[boxID]
+		row.Attempt = 3
+		b.store.rows[boxID] = row
+		b.store.checkpoints, b.store.rewound = [][]checkpoint.Checkpoint{{{ID: "1.4", Sealed: checkpoint.Sealed{RunID: "run-1", Transcript: int64(c.length)}}}}, c.rewound
+		b.store.transcripts = map[int]transcript.Info{
+			1: {RunID: "run-1", SessionID: "s1", Attempt: 1, CutBytes: 7}, 2: {RunID: "run-2", SessionID: "s2", Attempt: 2},
+		}
+		b.running()
+		require.Equal(t, c.resume, b.agentConfig().Resume, name)
+		require.Equal(t, c.restore, b.agentConfig().Restore.Session, name)
+	}
 }

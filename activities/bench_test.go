@@ -72,7 +72,7 @@ func newBench(t *testing.T) *bench {
 		id: boxID,
 		cfg: activities.Config{
 			HostID: "h1", APIURL: "http://127.0.0.1:18000/", Network: sandbox.NetworkHost, IdleTimeout: 10 * time.Minute, ToolTimeout: 30 * time.Minute,
-			AgentHeartbeat: 30 * time.Second, StopGrace: 10 * time.Second, AuthorName: "omoi", AuthorEmail: "omoi@localhost", PullInterval: time.Second,
+			AgentHeartbeat: 30 * time.Second, CheckpointInterval: 7 * time.Second, StopGrace: 10 * time.Second, AuthorName: "omoi", AuthorEmail: "omoi@localhost", PullInterval: time.Second,
 			Grace: 2 * time.Minute, Overdue: 30 * time.Minute,
 		},
 		store: &fakeStore{

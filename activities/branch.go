@@ -1,17 +1,32 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/omoi-dev/omoi/internal/checkpoint"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
+// Branches stores the branches of tasks.
+type Branches interface {
+	// SaveBranch records the task's branch and base commit. It does not change recorded values.
+	SaveBranch(ctx context.Context, taskID, branch, base string) error
+	// MoveBranch gives the task another branch. It changes nothing if the task has branch already, and fails if it has a third one.
+	MoveBranch(ctx context.Context, taskID, was, branch string) error
+	// CheckpointCommits returns the commits that a checkpoint needs; zero if the checkpoint is not stored.
+	CheckpointCommits(ctx context.Context, taskID string, id checkpoint.ID) (checkpoint.Commits, error)
+	// SaveBranchCommit records the commit of the branch that a sandbox got.
+	SaveBranchCommit(ctx context.Context, sandboxID, commit string) error
+}
+
 // EnsureBranch finds or creates the branch of the task. A task without a repository has none.
-func (a *Activities) EnsureBranch(ctx context.Context, in contract.BranchInput) (contract.BranchResult, error) {
+func (a *Activities) EnsureBranch(ctx context.Context, in contract.EnsureBranchInput) (contract.BranchResult, error) {
 	work, err := a.deps.Tasks.Work(ctx, in.TaskID)
 	if err != nil || work.Repo == "" {
 		return contract.BranchResult{}, err
@@ -25,6 +40,12 @@ func (a *Activities) EnsureBranch(ctx context.Context, in contract.BranchInput) 
 		return contract.BranchResult{}, ofHost(fmt.Errorf("check repository: %w", err))
 	}
 	branch, err := host.EnsureBranch(ctx, a.branchRequest(work))
+	if in.Checkpoint != "" && (err == nil || errors.Is(err, scm.ErrCheckedOut)) {
+		was, busy := branch.Name, err
+		if branch, err = a.branchOf(ctx, host, &work, branch, in.Checkpoint); branch.Name == was {
+			err = cmp.Or(err, busy)
+		}
+	}
 	if task.CodeOf(err) == task.CodeConflict { // only a user can resolve a conflict
 		return contract.BranchResult{}, classed(task.ClassInvalidInput, err)
 	}
@@ -34,6 +55,29 @@ func (a *Activities) EnsureBranch(ctx context.Context, in contract.BranchInput) 
 	out := contract.BranchResult{Branch: branch.Name, Base: began(work, branch)}
 	// saved before an attempt starts: StartAgent reads it from the store
 	return out, a.deps.Tasks.SaveBranch(ctx, in.TaskID, out.Branch, out.Base)
+}
+
+// branchOf returns the branch on which an attempt continues from a checkpoint: the branch of the task, or a new one if that
+// branch has commits that the checkpoint lacks. The new one starts where the branch was when the attempt of the checkpoint began.
+func (a *Activities) branchOf(ctx context.Context, host scm.Host, work *task.Work, now scm.Branch, name string) (scm.Branch, error) {
+	id, err := checkpoint.ParseID(name)
+	if err != nil {
+		return now, err
+	}
+	from, err := a.deps.Tasks.CheckpointCommits(ctx, work.TaskID, id)
+	if err != nil || from.Given || from.Branch == "" || now.Head == from.Head || now.Head == from.Branch {
+		return now, err // the sandbox compares the commits of a user with the branch
+	}
+	next := *work
+	next.Branch, next.EarlierBranches = "", append(slices.Clone(work.EarlierBranches), now.Name)
+	req := a.branchRequest(next)
+	req.At = from.Branch
+	branch, err := host.EnsureBranch(ctx, req)
+	if err != nil {
+		return branch, err
+	}
+	work.Branch = branch.Name // the base of the task stays: the new branch has the work since then
+	return branch, a.deps.Tasks.MoveBranch(ctx, work.TaskID, now.Name, branch.Name)
 }
 
 // began returns the commit that the task's own work is based on.
@@ -82,9 +126,10 @@ func (a *Activities) branchRequest(work task.Work) scm.BranchRequest {
 		Title:      a.scrub(work.Title),
 		TicketType: work.TicketType,
 		Priority:   work.Priority,
-		TaskID:     work.TaskID,
+		TaskID:     task.BranchOwner(work.TaskID, len(work.EarlierBranches)),
 		Known:      work.Branch,
 		From:       work.DefaultBranch,
+		At:         work.Base, // only a fork has a base before its branch
 	}
 }
 

@@ -126,6 +126,9 @@ func (a *Activities) gather(ctx context.Context, p place, work task.Work, at *pr
 	}
 	if at.get().Stopped {
 		a.sendRest(ctx, p, got.Unsent)
+		if got.Unkept && !a.pulled(p.row) {
+			a.keepCheckpoint(ctx, p)
+		}
 	}
 	kept := a.receipt(got)
 	at.set(collectPoint{Stopped: at.get().Stopped, Work: kept})

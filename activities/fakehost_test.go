@@ -5,8 +5,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
+	"github.com/omoi-dev/omoi/internal/checkpoint"
 	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // fakeHost is a git host with one repository.
@@ -24,6 +27,9 @@ type fakeHost struct {
 	ahead      int
 	diffOf     string            // base of the newest diff
 	branches   map[string]string // by task
+	requests   []scm.BranchRequest
+	begins     map[string]string // commits, by branch
+	checkedOut string            // branch
 	heads      map[string]string // by branch
 	rescued    map[string]string
 	pulls      []scm.PullRequest
@@ -38,20 +44,28 @@ func (h *fakeHost) Diff(_ context.Context, _ scm.Repo, base, _ string, w io.Writ
 	return err
 }
 
+func (h *fakeHost) Pack(context.Context, scm.Repo, []string, io.Writer) error { return scm.ErrNoCommit }
+
 func (h *fakeHost) EnsureBranch(_ context.Context, req scm.BranchRequest) (scm.Branch, error) {
+	h.requests = append(h.requests, req)
 	name, ok := h.branches[req.TaskID]
 	if !ok {
 		name = fmt.Sprintf("feature/%s-%d", req.Key, len(h.branches)+1)
 		h.branches[req.TaskID] = name
+		h.begins = map[string]string{name: req.At}
 	}
-	return scm.Branch{Name: name, Base: "base0", Head: "head0"}, h.call("branch")
+	err := h.call("branch")
+	if name == h.checkedOut {
+		err = task.Errorf(task.CodeConflict, "Branch %s is checked out.", name).WithCause(scm.ErrCheckedOut)
+	}
+	return scm.Branch{Name: name, Base: "base0", Head: cmp.Or(h.begins[name], "head0")}, err
 }
 
 func (h *fakeHost) Bundle(_ context.Context, _ scm.Repo, branch, _ string, w io.Writer) error {
 	if h.bundleErr != nil {
 		return h.bundleErr
 	}
-	_, err := io.WriteString(w, "bundle of "+branch)
+	_, err := io.WriteString(w, "# v2 git bundle\n"+strings.Repeat("a", 40)+" refs/heads/"+branch+"\n\n")
 	return err
 }
 
@@ -99,3 +113,17 @@ func (h *fakeHost) EnsurePull(_ context.Context, _ scm.Repo, pull scm.PullReques
 func (h *fakeHost) RemoveEmptyBranch(context.Context, scm.Repo, string) error { return nil }
 
 func (h *fakeHost) RemoveRefs(context.Context, scm.Repo, string) error { return nil }
+
+func (s *fakeStore) MoveBranch(_ context.Context, _, was, branch string) error {
+	s.work.Branch, s.work.EarlierBranches = branch, append(s.work.EarlierBranches, was)
+	return s.call("move_branch")
+}
+
+func (s *fakeStore) CheckpointCommits(context.Context, string, checkpoint.ID) (checkpoint.Commits, error) {
+	return s.points, nil
+}
+
+func (s *fakeStore) SaveBranchCommit(_ context.Context, _, commit string) error {
+	s.bundled = commit
+	return nil
+}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/checkpoint"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/receipt"
 	"github.com/omoi-dev/omoi/internal/sandbox"
@@ -101,8 +102,12 @@ type fakeStore struct {
 	rests     []bool // the flag, as it was set
 
 	branch, base string // as noted
+	bundled      string // commit of the branch that a sandbox got
+	points       checkpoint.Commits
 
 	transcripts map[int]transcript.Info // by attempt
+	checkpoints [][]checkpoint.Checkpoint
+	rewound     int // attempt
 
 	saved task.Unpublished
 
@@ -152,6 +157,19 @@ func (s *fakeStore) Work(context.Context, string) (task.Work, error) { return s.
 func (s *fakeStore) EarlierTranscript(_ context.Context, _ string, attempt int) (transcript.Info, bool, error) {
 	for n := attempt - 1; n > 0; n-- {
 		if found, ok := s.transcripts[n]; ok {
+			return found, true, nil
+		}
+	}
+	return transcript.Info{}, false, nil
+}
+
+func (s *fakeStore) EarlierCheckpoints(context.Context, string, int) (checkpoint.Origin, error) {
+	return checkpoint.Origin{Segments: s.checkpoints, Rewound: s.rewound}, nil
+}
+
+func (s *fakeStore) RunTranscript(_ context.Context, _, runID string) (transcript.Info, bool, error) {
+	for _, found := range s.transcripts {
+		if found.RunID == runID {
 			return found, true, nil
 		}
 	}

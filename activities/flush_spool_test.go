@@ -19,12 +19,17 @@ func TestCollectWork_RecordsUnsentEvents(t *testing.T) {
 		code    int // of the flush
 		flushes int
 		lost    bool
+		unkept  bool
+		kept    int // runs of omoi-agent checkpoint
 	}{
 		"nothing":               {flushes: 0},
 		"the API is back":       {unsent: 3, flushes: 1},
 		"it is not":             {unsent: 3, code: 1, flushes: 1, lost: true},
 		"a pull relay reads it": {unsent: 3, pull: true},
 		"nonsense of an agent":  {unsent: -1},
+		"no last checkpoint":    {unkept: true, kept: 1},
+		"nor can it be taken":   {unsent: 3, unkept: true, kept: 1, flushes: 1},
+		"the relay carries it":  {unkept: true, pull: true},
 	} {
 		b := newBench(t)
 		if c.pull {
@@ -32,18 +37,25 @@ func TestCollectWork_RecordsUnsentEvents(t *testing.T) {
 		}
 		b.running()
 		got, flushes := committed(), 0
-		got.Unsent = c.unsent
+		got.Unsent, got.Unkept = c.unsent, c.unkept
+		kept := 0
 		b.collects(got)
 		collect := b.provider.onExec
 		b.provider.onExec = func(at *box, args []string) (sandbox.ExecResult, error) {
-			if args[1] != "flush" {
+			switch args[1] {
+			case "checkpoint":
+				kept++
+				return sandbox.ExecResult{ExitCode: 1, Stderr: []byte("the pack is too large")}, nil
+			case "flush":
+				flushes++
+			default:
 				return collect(at, args)
 			}
-			flushes++
 			return sandbox.ExecResult{ExitCode: c.code, Stderr: []byte("the API is away")}, nil
 		}
 		b.salvage()
 		require.Equal(t, c.flushes, flushes, name)
+		require.Equal(t, c.kept, kept, name)
 		require.Equal(t, c.lost, len(b.store.settled) > 0, name)
 		if c.lost {
 			require.Equal(t, contract.RecordSandboxStateInput{SandboxID: boxID, Event: "unsent"}, b.store.settled[0])

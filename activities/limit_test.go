@@ -51,7 +51,7 @@ func TestRateLimit_CarriesItsResetTime(t *testing.T) {
 	for name, ask := range map[string]func(*bench) error{
 		"branch": func(b *bench) error {
 			b.git.checkErr = limit(time.Hour)
-			return act(b, b.activities().EnsureBranch, contract.BranchInput{TaskID: taskID})
+			return act(b, b.activities().EnsureBranch, contract.EnsureBranchInput{TaskID: taskID})
 		},
 		"bundle": func(b *bench) error {
 			b.git.bundleErr = limit(time.Hour)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/checkpoint"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/receipt"
 	"github.com/omoi-dev/omoi/internal/sandbox"
@@ -15,6 +16,8 @@ import (
 
 // Tasks is the part of the store for the life of a task. runID is the Temporal run of the caller and fences each write.
 type Tasks interface {
+	Branches
+
 	LoadTask(ctx context.Context, ref contract.TaskRef, runID string) (contract.LoadedTask, error)
 	// SaveTaskState writes p unless the row holds a later projection. If another run wrote last, it writes only if
 	// current reports that Temporal has runID as the current run.
@@ -24,14 +27,16 @@ type Tasks interface {
 	LoadEvents(ctx context.Context, in contract.LoadEventsInput) (contract.Digest, error)
 	// Work returns the task as Git and the agent need it, with the feedback of its running attempt.
 	Work(ctx context.Context, taskID string) (task.Work, error)
+	// EarlierCheckpoints returns the checkpoints with which an attempt begins. A validator has none.
+	EarlierCheckpoints(ctx context.Context, taskID string, attempt int) (checkpoint.Origin, error)
+	// RunTranscript returns the transcript of a run of the task, if any is kept.
+	RunTranscript(ctx context.Context, taskID, runID string) (transcript.Info, bool, error)
 	// EarlierTranscript returns the newest transcript of an earlier attempt, if any.
 	EarlierTranscript(ctx context.Context, taskID string, attempt int) (transcript.Info, bool, error)
 	// Story returns how the task was done so far, for its pull request.
 	Story(ctx context.Context, organizationID, taskID string) (receipt.PullRequestData, error)
 	// Unpublished returns the saved commits of the newest attempt whose push failed.
 	Unpublished(ctx context.Context, taskID string) (task.Unpublished, error)
-	// SaveBranch records the task's branch and base commit. It does not change recorded values.
-	SaveBranch(ctx context.Context, taskID, branch, base string) error
 }
 
 // Texts is the part of the store for long texts, which histories hold by ID only, and for reasons that users read.

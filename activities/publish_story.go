@@ -59,10 +59,13 @@ func doneText(story receipt.PullRequestData) string {
 // wordsOf returns an agent's final message, or a note if it is the only sign of work.
 func wordsOf(one receipt.PullRequestData, share int) string {
 	words := quoted(agentText(one.Output, share), share)
-	if !one.ChangedNothing {
-		return words
+	switch {
+	case one.CommittedByOmoi > 0:
+		words += fmt.Sprintf("\n\nFiles that the agent left uncommitted and omoi committed: %d.", one.CommittedByOmoi)
+	case one.ChangedNothing:
+		words = "Changed nothing.\n\n" + words
 	}
-	return strings.TrimSpace("Changed nothing.\n\n" + words)
+	return strings.TrimSpace(words)
 }
 
 func roundTitle(n int) string { return fmt.Sprintf("### After feedback, round %d\n\n", n) }

@@ -71,6 +71,13 @@ func TestPullRequest_NamesFilesExactly(t *testing.T) {
 	}
 }
 
+func TestPullRequest_SaysWhatOmoiCommitted(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.store.story = receipt.PullRequestData{Output: "Done.", CommittedByOmoi: 3}
+	require.Contains(t, published(t, b), "> Done.\n\nFiles that the agent left uncommitted and omoi committed: 3.\n")
+}
+
 // GitHub takes 65,536 characters: what is longer would be refused with the pull request.
 func TestPullRequest_IsShortEnough(t *testing.T) {
 	t.Parallel()

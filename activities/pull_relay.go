@@ -103,7 +103,11 @@ func (a *Activities) drain(ctx context.Context, p place) error {
 	r := a.newPullRelay(p)
 	defer r.post.Wait()
 	defer r.carry(ctx)()
-	return ofSandbox(r.flush(ctx, flushTimeout))
+	if err := r.flush(ctx, flushTimeout); err != nil {
+		return ofSandbox(err)
+	}
+	a.keepCheckpoint(ctx, p)
+	return nil
 }
 
 // transport returns how the sandbox's agent reports. It is decided before the sandbox is created; later changes of the
@@ -230,10 +234,12 @@ const (
 	settleUnsent = "unsent"
 	// unsentPatience limits how long the end of an attempt waits for unsent events.
 	unsentPatience = 20 * time.Second
+	// checkpointPatience limits how long the end of an attempt waits for the checkpoint of its last files.
+	checkpointPatience = 30 * time.Second
 )
 
-// sendRest makes omoi-agent send the rest of an ended agent's spool, since the API may be reachable again. If it fails,
-// the ledger records the number of unsent events, and the attempt ends.
+// sendRest makes omoi-agent send the rest of an ended agent's spool, since the API may be reachable again. If it fails, the ledger
+// records the number of unsent events, and the attempt ends.
 func (a *Activities) sendRest(ctx context.Context, p place, unsent int64) {
 	if unsent <= 0 || a.pulled(p.row) {
 		return
@@ -248,18 +254,31 @@ func (a *Activities) sendRest(ctx context.Context, p place, unsent int64) {
 	}
 }
 
+// keepCheckpoint makes omoi-agent take the checkpoint of an agent that ended without one. Without it the next attempt begins with an
+// earlier one.
+func (a *Activities) keepCheckpoint(ctx context.Context, p place) {
+	if err := p.afterwards(ctx, "checkpoint", checkpointPatience); err != nil {
+		a.log.WarnContext(ctx, "keep last checkpoint failed, the next attempt begins with an earlier one", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(err.Error())))
+	}
+}
+
 // flush makes omoi-agent send the rest of the spool. With the pull transport the pull relay has to run at the same
 // time.
 func (p place) flush(ctx context.Context, within time.Duration) error {
+	return p.afterwards(ctx, "flush", within)
+}
+
+// afterwards runs a command of omoi-agent that follows the end of the agent.
+func (p place) afterwards(ctx context.Context, command string, within time.Duration) error {
 	res, err := sandbox.Exec(ctx, p.provider, p.labels, sandbox.Command{
-		Args: []string{sandbox.AgentPath, "flush", "--config", agentconfig.ConfigPath}, Timeout: within,
+		Args: []string{sandbox.AgentPath, command, "--config", agentconfig.ConfigPath}, Timeout: within,
 	})
 	if err != nil {
-		return fmt.Errorf("read the rest of a spool: %w", err)
+		return fmt.Errorf("run omoi-agent %s: %w", command, err)
 	}
 	if res.ExitCode != 0 {
 		said := strings.TrimSpace(string(res.Stderr[:min(len(res.Stderr), maxReasonRunes)]))
-		return task.Errorf(task.CodeUnavailable, "read the rest of the spool of sandbox %s: %s", p.row.ID, said)
+		return task.Errorf(task.CodeUnavailable, "omoi-agent %s in sandbox %s failed: %s", command, p.row.ID, said)
 	}
 	return nil
 }

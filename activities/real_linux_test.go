@@ -170,7 +170,7 @@ func (g *ground) hear(text string) {
 // begin spawns the sandbox and starts the agent, each twice, as after lost answers.
 func (g *ground) begin() {
 	g.Helper()
-	branch, err := do[contract.BranchResult](g.bench, g.acts.EnsureBranch, contract.BranchInput{TaskID: taskID})
+	branch, err := do[contract.BranchResult](g.bench, g.acts.EnsureBranch, contract.EnsureBranchInput{TaskID: taskID})
 	require.NoError(g, err)
 	g.store.work.Branch, g.store.work.Base = branch.Branch, branch.Base
 	g.Cleanup(func() {

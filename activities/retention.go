@@ -39,6 +39,8 @@ func (a *Activities) BeginRetention(ctx context.Context) (contract.RetentionBegu
 	for _, kind := range retention.Kinds() {
 		if keep := a.cfg.Retention.Keep[kind]; keep > 0 {
 			out.Kinds = append(out.Kinds, contract.RetentionStep{Kind: kind, Now: now, Before: now.Add(-keep)})
+		} else if kind == retention.Checkpoints { // nothing ended before the zero time, but packs are tidied
+			out.Kinds = append(out.Kinds, contract.RetentionStep{Kind: kind, Now: now})
 		}
 	}
 	return out, nil
@@ -112,13 +114,14 @@ func (a *Activities) forget(ctx context.Context, in contract.RetentionStep, one 
 	if err != nil {
 		return err
 	}
+	remove := host.RemoveRefs
 	if in.Kind == retention.Branches {
-		err = host.RemoveEmptyBranch(ctx, scm.Repo(one.Repo), one.TaskID)
-	} else {
-		err = host.RemoveRefs(ctx, scm.Repo(one.Repo), one.TaskID)
+		remove = host.RemoveEmptyBranch
 	}
-	if err != nil {
-		return err
+	for n := range one.Earlier + 1 {
+		if err := remove(ctx, scm.Repo(one.Repo), task.BranchOwner(one.TaskID, n)); err != nil {
+			return err
+		}
 	}
 	return a.deps.Retention.NoteRemoval(ctx, in.Kind, one.TaskID, in.Now)
 }

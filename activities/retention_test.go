@@ -20,6 +20,7 @@ import (
 type keeper struct {
 	steps   int
 	noted   []string
+	earlier int    // branches of each task before the present one
 	retried string // a task that a user retries when the first one's refs are removed
 }
 
@@ -33,7 +34,7 @@ func (k *keeper) Retain(context.Context, string, time.Time, time.Time) (retentio
 func (k *keeper) ExpiredGit(_ context.Context, _ string, _ time.Time, after string, most int) (found []retention.ExpiredGit, _ error) {
 	for _, id := range []string{"a", "b", "c"} {
 		if id > after && len(found) < most && (id != k.retried || len(k.noted) == 0) {
-			found = append(found, retention.ExpiredGit{TaskID: id, Repo: "o/" + id})
+			found = append(found, retention.ExpiredGit{TaskID: id, Repo: "o/" + id, Earlier: k.earlier})
 		}
 	}
 	return found, nil
@@ -48,7 +49,8 @@ func (k *keeper) NoteRemoval(_ context.Context, _, taskID string, _ time.Time) e
 type hosts struct {
 	scm.Host
 
-	limit error // of all
+	limit   error // of all
+	removed *[]string
 }
 
 func (h hosts) For(repo string, _ scm.Owner) (scm.Host, error) {
@@ -58,7 +60,12 @@ func (h hosts) For(repo string, _ scm.Owner) (scm.Host, error) {
 	return h, nil
 }
 
-func (h hosts) RemoveRefs(context.Context, scm.Repo, string) error { return h.limit }
+func (h hosts) RemoveRefs(_ context.Context, _ scm.Repo, owner string) error {
+	if h.removed != nil {
+		*h.removed = append(*h.removed, owner)
+	}
+	return h.limit
+}
 
 func retaining(k *keeper, rules retention.Policy) (*activities.Activities, *testsuite.TestActivityEnvironment) {
 	a := activities.New(activities.Config{Retention: rules}, activities.Deps{Retention: k, Git: hosts{}})
@@ -67,15 +74,18 @@ func retaining(k *keeper, rules retention.Policy) (*activities.Activities, *test
 	return a, env
 }
 
-// A pass has every kind that is not kept forever, and ages count from the moved clock.
+// A pass has every kind that is not kept forever, and ages count from the moved clock. Packs of checkpoints need care even if
+// checkpoints are kept forever: none of them is old enough then.
 func TestBeginRetention(t *testing.T) {
 	t.Parallel()
 	a, env := retaining(&keeper{}, retention.Policy{Ahead: time.Hour, Keep: map[string]time.Duration{retention.Refs: time.Minute, retention.Events: 0}})
 	begun, err := execute[contract.RetentionBegun](env, a.BeginRetention)
 	require.NoError(t, err)
-	require.Len(t, begun.Kinds, 1)
-	require.Equal(t, retention.Refs, begun.Kinds[0].Kind)
-	require.EqualValues(t, 1_000_000+3600-60, begun.Kinds[0].Before.Unix())
+	require.Len(t, begun.Kinds, 2)
+	require.Equal(t, retention.Checkpoints, begun.Kinds[0].Kind)
+	require.True(t, begun.Kinds[0].Before.IsZero())
+	require.Equal(t, retention.Refs, begun.Kinds[1].Kind)
+	require.EqualValues(t, 1_000_000+3600-60, begun.Kinds[1].Before.Unix())
 }
 
 func TestRemoveExpired(t *testing.T) {
@@ -110,4 +120,14 @@ func TestRemoveExpired_EndsAtARateLimit(t *testing.T) {
 	done, err := execute[contract.RetentionDone](env, a.RemoveExpired, contract.RetentionStep{Kind: retention.Refs})
 	require.NoError(t, err)
 	require.Equal(t, contract.RetentionDone{Failed: 1, After: "a"}, done)
+}
+
+func TestRemoveExpired_RefsOfEarlierBranches(t *testing.T) {
+	t.Parallel()
+	var removed []string
+	a := activities.New(activities.Config{}, activities.Deps{Retention: &keeper{earlier: 2}, Git: hosts{removed: &removed}})
+	var suite testsuite.WorkflowTestSuite
+	_, err := execute[contract.RetentionDone](suite.NewTestActivityEnvironment(), a.RemoveExpired, contract.RetentionStep{Kind: retention.Refs})
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "a-1", "a-2", "c", "c-1", "c-2"}, removed)
 }

@@ -67,6 +67,11 @@ func (a *Activities) salvage(ctx context.Context, p place, at *progress[collectP
 	if task.RuntimeOf(work.Agent).SelfConnecting {
 		return none, nil
 	}
+	if work.Suspended && !at.get().Stopped {
+		if err := p.provider.WriteFile(ctx, p.labels, agentconfig.AfterCall, 0o644, bytes.NewReader(nil)); err != nil { // the agent stops at once
+			a.log.DebugContext(ctx, "ask to stop after the tool call failed", slog.Any("error", err))
+		}
+	}
 	if err := a.quiet(ctx, p, at); err != nil {
 		return none, err
 	}

@@ -38,6 +38,18 @@ func TestSalvageKeepsUncommittedWork(t *testing.T) {
 	require.Empty(t, b.git.heads, "nothing was committed")
 }
 
+func TestSalvage_OfASuspendedTaskLetsAToolCallEnd(t *testing.T) {
+	t.Parallel()
+	for _, suspended := range []bool{true, false} {
+		b := newBench(t)
+		at := b.running()
+		b.collects(dirty())
+		b.store.work.Suspended = suspended
+		b.salvage()
+		require.Equal(t, suspended, at.files[agentconfig.AfterCall] != nil)
+	}
+}
+
 func TestSalvage_OnceDespiteLostAnswers(t *testing.T) {
 	t.Parallel()
 	got := dirty()

@@ -45,7 +45,7 @@ func (a *API) draftAgent(ctx context.Context, d *task.NewTask, in client.CreateT
 }
 
 // projectOf returns the ID of the project of a request. The ID is empty if the project does not exist yet, or if the
-// repository is invalid, which [API.draftPlace] rejects.
+// repository is invalid, which [API.draft] rejects.
 func (a *API) projectOf(ctx context.Context, in client.CreateTaskRequest) (string, error) {
 	org := callerOf(ctx).organization
 	switch {
@@ -60,7 +60,7 @@ func (a *API) projectOf(ctx context.Context, in client.CreateTaskRequest) (strin
 	}
 	repo, err := cleanRepo(in.Repo)
 	if err != nil {
-		return "", nil //nolint:nilerr // draftPlace says it, after the fields before it
+		return "", nil //nolint:nilerr // draft says it, after the fields before it
 	}
 	return a.deps.Projects.ProjectOf(ctx, org, a.deps.Repos.Name(repo))
 }

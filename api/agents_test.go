@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 
@@ -68,7 +69,7 @@ func TestTaskWithoutAgent_GetsTheFirstRuntimeThatWorks(t *testing.T) {
 	refused := w.call(http.MethodPost, "/api/v1/tasks", unnamed).refused(http.StatusConflict, "")
 	require.Equal(t, task.KindNoAgent, refused.Code)
 	require.Contains(t, refused.Detail, "claude: There is no program. Next: install it.")
-	require.Contains(t, refused.Detail, "names none (scripted, command, external always work)")
+	require.Contains(t, refused.Detail, "names none ("+strings.Join(withoutModel(), ", ")+" always work)")
 	w.call(http.MethodPost, "/api/v1/tickets", ticket).refused(http.StatusConflict, "")
 	require.Zero(t, w.count(`SELECT count(*) FROM tasks`)+w.count(`SELECT count(*) FROM tickets`))
 
@@ -134,7 +135,7 @@ func TestRepeatedRequest_ReturnsItsTaskWithoutTheAgent(t *testing.T) {
 func TestInfo_OffersOnlyAgentsThatWork(t *testing.T) {
 	t.Parallel()
 	w, p := withProgram(t, "")
-	own := []string{task.AgentScripted, task.AgentCommand, task.AgentExternal}
+	own := withoutModel()
 	read := func(w *world) client.Info {
 		return ok[client.Info](w.call(http.MethodGet, "/api/v1/info", nil), http.StatusOK)
 	}
@@ -160,4 +161,14 @@ func TestInfo_OffersExternalInExternalSandboxes(t *testing.T) {
 		require.Equal(t, []string{task.ProviderExternal, task.ProviderDaytona}, info.Sandboxes, "the default comes first")
 		require.Equal(t, task.AgentExternal, info.DefaultAgent)
 	}
+}
+
+// withoutModel returns the runtimes that need neither a program nor a credential.
+func withoutModel() (names []string) {
+	for _, r := range task.Runtimes {
+		if !r.NeedsModel {
+			names = append(names, r.Name)
+		}
+	}
+	return names
 }

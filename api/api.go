@@ -40,9 +40,13 @@ type API struct {
 	looks     *shared[place, stretch]
 	taskLooks *shared[taskPlace, ingest.TaskPage]
 	standings *shared[tenantTask, client.Standing]
+	states    *shared[tenantTask, taskState]
 	logins    *shared[login, caller]
 	bulletins *shared[busStand, busPage]
 	checks    *shared[owned, string]
+	comparing comparisons
+	outlines  *shared[outlinePage, []ingest.OutlineEvent]
+	searches  *shared[searched, []ingest.StoredEvent]
 }
 
 // New returns an API. It starts no goroutine and sends no request.
@@ -53,10 +57,13 @@ func New(cfg Config, deps Deps) *API {
 		a.log = slog.New(slog.DiscardHandler)
 	}
 	a.looks, a.taskLooks = newShared[place, stretch](a.log), newShared[taskPlace, ingest.TaskPage](a.log)
-	a.standings = newShared[tenantTask, client.Standing](a.log)
+	a.standings, a.states = newShared[tenantTask, client.Standing](a.log), newShared[tenantTask, taskState](a.log)
 	a.logins, a.bulletins = newShared[login, caller](a.log), newShared[busStand, busPage](a.log)
 	a.checks = newShared[owned, string](a.log)
 	a.checks.slots = make(chan struct{}, mostChecks)
+	a.comparing = a.newComparisons()
+	a.outlines, a.searches = newShared[outlinePage, []ingest.OutlineEvent](a.log), newShared[searched, []ingest.StoredEvent](a.log)
+	a.outlines.most, a.searches.most = mostWaiting, mostWaiting // their queries continue after the client left
 	if a.deps.Meter == nil {
 		a.deps.Meter = noMeter{}
 	}
@@ -127,6 +134,8 @@ type details struct {
 	says any
 	also map[int]any // other statuses of success and their bodies
 	text string      // content type of a response that is not JSON
+	// packed compresses the response for clients that accept gzip.
+	packed bool
 	// fails lists the statuses of errors in addition to those that follow from the other settings.
 	fails []int
 }
@@ -177,6 +186,9 @@ func (a *API) operation(r route) huma.Operation {
 	steps := huma.Middlewares{a.guard(r.access), a.resolve(a.known(r.method, r.path), r.path)}
 	if takesBody(r.method) {
 		steps = append(steps, a.within(cmp.Or(r.limit, a.rest), r.body))
+	}
+	if r.packed {
+		steps = append(steps, packed)
 	}
 	return huma.Operation{
 		OperationID: r.id, Method: r.method, Path: r.path, Summary: r.summary, Description: r.more, Tags: tagsOf(r),

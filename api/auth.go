@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
@@ -25,6 +26,8 @@ type Tokens interface {
 // Identities resolves credentials to callers, and sandboxes to their organizations.
 type Identities interface {
 	KeyBySecret(ctx context.Context, secret string) (client.APIKey, error)
+	// KeyByID returns a valid key, and [task.CodeUnauthorized] if there is none.
+	KeyByID(ctx context.Context, id string) (client.APIKey, error)
 	// UserOfLogin returns the ID of the user of that name, and creates the user if necessary.
 	UserOfLogin(ctx context.Context, organizationID, name string) (id string, err error)
 	SandboxOwner(ctx context.Context, id string) (organizationID, taskID string, err error)
@@ -53,10 +56,11 @@ func scopes() []string { return []string{string(accessRead), string(accessWrite)
 type caller struct {
 	name         string // for receipts and logs
 	organization string
-	user         string // ID of the user on whose behalf the caller acts; empty: none
-	userName     string // empty: the organization's owner, or none
-	scope        int    // index into scopes; -1: none
-	sandbox      string // ID, if the caller is a sandbox
+	user         string     // ID of the user on whose behalf the caller acts; empty: none
+	userName     string     // empty: the organization's owner, or none
+	scope        int        // index into scopes; -1: none
+	sandbox      string     // ID, if the caller is a sandbox
+	until        *time.Time // end of the session; nil: the caller sent a credential
 }
 
 type callerKey struct{}
@@ -179,11 +183,14 @@ func (a *API) admitPerson(ctx context.Context, credential string) (caller, error
 	if token.LooksSigned(credential) {
 		return a.admitLogin(ctx, credential)
 	}
+	if token.LooksSession(credential) {
+		return a.admitSession(ctx, credential)
+	}
 	key, err := a.deps.Identities.KeyBySecret(ctx, credential)
 	if err != nil {
 		return caller{}, err
 	}
-	return caller{name: "key " + key.Name, organization: key.OrganizationID, user: key.UserID, userName: key.User, scope: scopeOf(key.Scopes)}, nil
+	return callerWith(key), nil
 }
 
 func scopeOf(given []string) int {
@@ -235,10 +242,10 @@ func credentialOf(r *http.Request) string {
 		return key
 	}
 	scheme, credential, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !strings.EqualFold(scheme, "bearer") {
-		return ""
+	if strings.EqualFold(scheme, "bearer") {
+		return strings.TrimSpace(credential)
 	}
-	return strings.TrimSpace(credential)
+	return sessionSecret(r)
 }
 
 // noPage rejects requests that a web page could make a browser send to a server without authentication. No web page

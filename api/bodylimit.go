@@ -22,9 +22,9 @@ type bodyLimit struct {
 }
 
 const (
-	bodyRoom       = 64 << 20
-	transcriptRoom = 32 << 20 // separate, so that transcripts do not block events
-	bodyParts      = 4        // sandbox shares per class; also the ratio of the large class to the small class
+	bodyRoom   = 64 << 20
+	uploadRoom = 32 << 20 // separate, so that transcripts and packs do not block events
+	bodyParts  = 4        // sandbox shares per class; also the ratio of the large class to the small class
 
 	firstPiece   = 4 << 10  // counted after it was read, since most bodies arrive together with their headers
 	smallBody    = 64 << 10 // longest small body; a body is counted in steps of this size

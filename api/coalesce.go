@@ -31,6 +31,8 @@ type tenantTask struct{ organization, id string }
 // or waiting, however many callers there are.
 type shared[K comparable, V any] struct {
 	slots chan struct{} // one for each concurrent query
+	limit time.Duration // of a query
+	most  int           // different keys at once; 0: no maximum
 	mu    sync.Mutex
 	under map[K]*answer[V]
 	log   *slog.Logger
@@ -41,7 +43,8 @@ type shared[K comparable, V any] struct {
 const mostLooks = 4
 
 func newShared[K comparable, V any](log *slog.Logger) *shared[K, V] {
-	return &shared[K, V]{slots: make(chan struct{}, mostLooks), under: map[K]*answer[V]{}, log: log}
+	const limit = 30 * time.Second
+	return &shared[K, V]{slots: make(chan struct{}, mostLooks), limit: limit, under: map[K]*answer[V]{}, log: log}
 }
 
 // answer is one query and its result.
@@ -75,6 +78,11 @@ func (s *shared[K, V]) join(ctx context.Context, key K, fn func(context.Context,
 		return running.next
 	}
 	first := &answer[V]{ready: make(chan struct{})}
+	if s.most > 0 && len(s.under) >= s.most {
+		first.err = task.Errorf(task.CodeUnavailable, "Too many such requests wait. Next: send the request again in a moment").WithKind(task.KindOverloaded)
+		close(first.ready)
+		return first
+	}
 	s.under[key] = first
 	go s.run(context.WithoutCancel(ctx), key, first, fn)
 	return first
@@ -84,7 +92,9 @@ func (s *shared[K, V]) join(ctx context.Context, key K, fn func(context.Context,
 func (s *shared[K, V]) run(ctx context.Context, key K, a *answer[V], fn func(context.Context, K) (V, error)) {
 	for a != nil {
 		s.slots <- struct{}{}
-		a.find(ctx, s.log, func(ctx context.Context) (V, error) { return fn(ctx, key) })
+		limited, cancel := context.WithTimeout(ctx, s.limit)
+		a.find(limited, s.log, func(ctx context.Context) (V, error) { return fn(ctx, key) })
+		cancel()
 		<-s.slots
 		s.mu.Lock()
 		if a = a.next; a != nil {
@@ -97,9 +107,6 @@ func (s *shared[K, V]) run(ctx context.Context, key K, a *answer[V], fn func(con
 }
 
 func (a *answer[V]) find(ctx context.Context, log *slog.Logger, fn func(context.Context) (V, error)) {
-	const limit = 30 * time.Second
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
 	defer close(a.ready)
 	defer caught(log, &a.err)
 	if a.value, a.err = fn(ctx); errors.Is(a.err, context.DeadlineExceeded) {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/conductor"
-	"github.com/omoi-dev/omoi/internal/contract"
 )
 
 // Conducting reads conductor analyses, and the open tasks with which new tasks are compared.
@@ -39,7 +38,7 @@ func (a *API) conductorStatus(ctx context.Context) (client.ConductorStatus, erro
 		return client.ConductorStatus{}, err
 	}
 	s := client.ConductorStatus{
-		Running: found.Exists && !found.Paused, PausedIdle: found.Paused && contract.PausedIdle(found.Note), Schedule: found,
+		Running: found.Exists && !found.Paused, PausedIdle: found.PausedIdle, Schedule: found,
 	}
 	age, err := a.deps.Conducting.ConductorAge(ctx)
 	if err != nil {

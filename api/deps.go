@@ -23,11 +23,13 @@ type Ports struct {
 	Tasks         Tasks
 	SavedWork     SavedWork
 	Commands      Commands
+	FollowUps     FollowUps
 	Dependencies  Dependencies
 	Projects      Projects
 	Dispatch      Dispatch
 	Organizations Organizations
 	Budgets       Budgets
+	Figures       Figures
 	Tickets       Tickets
 	Sandboxes     Sandboxes
 	Identities    Identities
@@ -36,9 +38,11 @@ type Ports struct {
 	Keys          Keys
 	EventLog      EventLog
 	Readers       Readers
+	Outlines      Outlines
 	Messages      Messages
 	Feedback      Feedback
 	Transcripts   Transcripts
+	Checkpoints   Checkpoints
 	Bulletin      Bulletin
 	Storage       Storage
 	Receipts      Receipts
@@ -58,9 +62,12 @@ type Deps struct {
 	Intake Intake
 	Bus    Bus
 	Repos  Repos
+	Review Review
 	Tokens Tokens
-	Probes []Probe
-	Log    *slog.Logger // nil: discards
+	// Sessions are required with authentication.
+	Sessions Sessions
+	Probes   []Probe
+	Log      *slog.Logger // nil: discards
 	// Logins verifies JWTs; nil: JWTs are rejected.
 	Logins Logins
 	// Script parses a script of the scripted agent and returns its errors; nil: only the JSON form is checked.

@@ -16,26 +16,32 @@ import (
 
 // draft converts a request to a task that can be accepted; [task.CodeInvalid] names the first invalid field.
 func (a *API) draft(ctx context.Context, in client.CreateTaskRequest) (task.NewTask, error) {
-	d := task.NewTask{
-		TaskType: cmp.Or(in.TaskType, modeImplementation), MaxRetries: defaultRetries, ProjectSlots: a.cfg.ProjectSlots,
-	}
-	for _, step := range []func() error{
-		func() error { return draftText(&d, in) },
-		func() error { return draftWords(&d, in) },
-		func() error { return a.draftReferences(ctx, &d, &in) },
-		func() error { return a.draftRunner(ctx, &d, in) },
-		func() error { return a.draftExecution(&d, in) },
-		func() error { return draftLimits(&d, in) },
-		func() error { return a.draftPlace(ctx, &d, in) }, // last, since it accesses the repository
-	} {
+	var d task.NewTask
+	for _, step := range a.draftSteps(ctx, &d, &in) {
 		if err := step(); err != nil {
 			return d, err
 		}
 	}
+	var err error
+	d.Repo, err = a.checkRepo(ctx, in.Repo)
 	d.Ticket = task.NewTicket{
 		Title: d.Title, Description: d.Description, TicketType: "feature", PhaseID: d.PhaseID, Priority: d.Priority,
 	}
-	return d, nil
+	return d, err
+}
+
+// draftSteps returns what draft does before it accesses the repository.
+func (a *API) draftSteps(ctx context.Context, d *task.NewTask, in *client.CreateTaskRequest) []func() error {
+	d.TaskType, d.MaxRetries, d.ProjectSlots = cmp.Or(in.TaskType, modeImplementation), defaultRetries, a.cfg.ProjectSlots
+	return []func() error{
+		func() error { return draftText(d, *in) },
+		func() error { return draftWords(d, *in) },
+		func() error { return a.draftReferences(ctx, d, in) },
+		func() error { return a.draftRunner(ctx, d, *in) },
+		func() error { return a.draftExecution(d, *in) },
+		func() error { return draftLimits(d, *in) },
+		func() error { return draftPlace(d, *in) },
+	}
 }
 
 // draftReferences replaces the keys in a request by IDs.
@@ -258,8 +264,8 @@ func checkTime(field string, at time.Time) (*time.Time, error) {
 	return &at, nil
 }
 
-// draftPlace chooses the project of the task and checks that its repository can be used.
-func (a *API) draftPlace(ctx context.Context, d *task.NewTask, in client.CreateTaskRequest) error {
+// draftPlace chooses the project of the task.
+func draftPlace(d *task.NewTask, in client.CreateTaskRequest) error {
 	given := 0
 	for _, place := range []string{in.TicketID, in.ProjectID, in.Repo} {
 		if place != "" {
@@ -276,10 +282,8 @@ func (a *API) draftPlace(ctx context.Context, d *task.NewTask, in client.CreateT
 	case in.ProjectID != "" && !isID(in.ProjectID):
 		return task.Invalid("project_id", "Invalid project_id %q: expected a UUID.", clip(in.ProjectID))
 	}
-	var err error
 	d.TicketID, d.ProjectID = in.TicketID, in.ProjectID
-	d.Repo, err = a.checkRepo(ctx, in.Repo)
-	return err
+	return nil
 }
 
 // checkRepo returns the repository in its canonical form.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/api/client"
+	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -342,6 +343,10 @@ func TestGuardianSchedule_RequiresAdmin(t *testing.T) {
 	ok[client.Schedule](w.call(http.MethodPost, route+"/run", nil, authorization, admin), http.StatusOK)
 	require.Equal(t, 1, w.schedules.runs)
 	require.True(t, ok[client.Schedule](w.call(http.MethodGet, route, nil, authorization, read), http.StatusOK).Exists)
+	require.False(t, paused.PausedIdle, "a user paused the schedule")
+	w.schedules.paused, w.schedules.note = true, contract.NoteIdle
+	require.True(t, ok[client.Schedule](w.call(http.MethodGet, route, nil, authorization, read), http.StatusOK).PausedIdle)
+	require.True(t, ok[client.MonitorStatus](w.call(http.MethodGet, monitorRoutes+"/status", nil, authorization, read), http.StatusOK).PausedIdle)
 	w.schedules.absent = true
 	w.call(http.MethodPost, route+"/run", nil, authorization, admin).refused(http.StatusConflict, "")
 }

@@ -30,7 +30,7 @@ func requestID(ctx context.Context) string {
 
 // ServeHTTP implements [http.Handler].
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	asked := &request{id: task.NewID(), count: a.unrouted}
+	asked := &request{id: task.NewID(), count: a.unrouted, secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"}
 	a.routes.ServeHTTP(w, cutPrefix(r.WithContext(context.WithValue(r.Context(), requestKey{}, asked))))
 }
 

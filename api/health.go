@@ -5,11 +5,13 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/omoi-dev/omoi/api/client"
+	"github.com/omoi-dev/omoi/api/ui"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -40,8 +42,13 @@ func (a *API) health(context.Context, *struct{}) (*bodyOut[client.Health], error
 	return body(client.Health{Status: "ok", Version: a.cfg.Version}, nil)
 }
 
-// welcome tells a user with a browser what this server is and where to read on.
+// welcome shows the web page to a browser, and tells programs where to read on.
 func (a *API) welcome(c *gin.Context) {
+	c.Header("Vary", "Accept")
+	if strings.Contains(c.GetHeader("Accept"), "text/html") {
+		a.servePage(c, ui.Index)
+		return
+	}
 	if err := a.noPage(c.Request); err != nil {
 		a.writeError(c.Writer, c.Request, err)
 		return

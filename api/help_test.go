@@ -137,7 +137,7 @@ func startWith(tb testing.TB, pool *pgxpool.Pool, bus live.Bus, change func(*api
 	}
 	change(&cfg)
 	deps := api.Deps{
-		Ports: api.PortsOf(w.store), Intake: w.intake(cfg.Open), Bus: w.bus, Repos: w.repos, Tokens: w.ring, Logins: logins,
+		Ports: api.PortsOf(w.store), Intake: w.intake(cfg.Open), Bus: w.bus, Repos: w.repos, Review: &files{}, Tokens: w.ring, Sessions: w.ring, Logins: logins,
 		Credentials: w.keeper(), Branches: w.flow,
 		Judge: guardian.New(guardian.Config{Fresh: -1}, guardian.Deps{Store: w.store}), Schedules: w.schedules,
 		Probes: []api.Probe{{Name: "database", Required: true, Check: w.store.Ping}, {Name: "redis"}},
@@ -170,6 +170,7 @@ func (unmetered) Committed(int, int, int, time.Duration) {}
 func (unmetered) Waited(time.Duration)                   {}
 func (unmetered) TurnedAway()                            {}
 func (unmetered) Lost(int)                               {}
+func (unmetered) CheckpointFailed(string)                {}
 
 // intake starts an intake that runs until the test ends.
 func (w *world) intake(bare bool) *ingest.Intake {

@@ -36,6 +36,14 @@ func TestBodyLimits_MatchTheDocument(t *testing.T) {
 			http.MethodPut, "/api/v1/sandboxes/{sandbox_id}/transcripts/{run_id}", wire + "b/transcripts/r",
 			"At most 4 MiB, unpacked", 4 * mib, "a piece of a transcript | 4 MiB",
 		},
+		{
+			http.MethodPut, "/api/v1/sandboxes/{sandbox_id}/checkpoints/{checkpoint}/pack", wire + "b/checkpoints/1/pack",
+			"At most 4 MiB, unpacked", 4 * mib, "a chunk of a checkpoint's pack | 4 MiB",
+		},
+		{
+			http.MethodPut, "/api/v1/sandboxes/{sandbox_id}/checkpoints/{checkpoint}", wire + "b/checkpoints/1",
+			"At most 65536 bytes, unpacked", 64 << 10, "the description of a checkpoint | 64 KiB",
+		},
 		{http.MethodPost, "/api/v1/tasks", "/api/v1/tasks", "At most 1 MiB, unpacked", mib, "every other body | 1 MiB"},
 	} {
 		said := doc.Paths.Find(c.route).GetOperation(c.method).RequestBody.Value.Description

@@ -23,7 +23,7 @@ func exceptions() map[string]string {
 		"DeletionReceipt.seconds_alive": stored, "Sandbox.seconds_alive": stored, "Salvage.lost_since": stored,
 		"SavedWork.lost_since": stored, "Reason.until": stored, "SandboxLabels.installation": stored,
 		"SandboxLog.first": "an offset", "TranscriptMark.received": agent, "TranscriptMark.sum": agent,
-		"append-transcript offset": agent, "append-transcript sum": agent,
+		"CheckpointReceived.received": agent, "append-transcript offset": agent, "append-transcript sum": agent,
 		"Problem.instance": "RFC 9457",
 		"list-events":      legacy, "list-guardian-actions": legacy, "lease-messages": legacy,
 		"list-dependencies": "the whole set, as PUT replaces it",
@@ -41,7 +41,7 @@ func untyped() map[string]string {
 		"Data.subagent_usage": runtime, "Data.usage": keys, "Data.total_usage": keys, "Data.limits": keys, "Data.git_status": keys,
 		"Data.validation_requirements": keys, "Data.ci_status": worker, "Data.phase_data": worker, "Data.phase_output": worker,
 		"Data.evidence": worker, "Artifact.checks": worker, "Data.reset_at": "a text or a number",
-		"Event.event_data": "any event type", "SandboxEvent.event_data": "any event type", "CreateEvent.event_data": "any event type",
+		"Event.event_data": "any event type", "ShortEvent.event_data": "any event type", "SandboxEvent.event_data": "any event type", "CreateEvent.event_data": "any event type",
 		"CreateTicket.context": user, "UpdateTicket.context": user, "Ticket.context": user,
 		"Validation.evidence": "object of a validator", "Verdict.evidence": "object of a validator",
 		"ExecutionConfig.script": script, "Validator.script": script,
@@ -177,8 +177,8 @@ func (l *linter) requestSchemas() map[string]bool {
 
 // verbs are the verbs with which summaries of operations may begin.
 const verbs = " Acknowledge Add Analyze Append Cancel Check Compare Complete Count Create Delete Download Emergency-cancel End " +
-	"Explain Get Lease List Mark Merge Override Pause Preview Re-encrypt Read Reallocate Receive Remove Replace Resume Retry " +
-	"Revert Revoke Send Set Start Stream Submit Test Trigger Update Withdraw "
+	"Explain Fork Get Lease List Mark Merge Override Pause Preview Re-encrypt Read Reallocate Receive Remove Replace Resume Retry Rewind " +
+	"Revert Revoke Send Set Start Stream Submit Suspend Test Trigger Update Withdraw "
 
 func (l *linter) operation(path, method string, op *openapi3.Operation) {
 	const longest = 60

@@ -191,7 +191,7 @@ func TestMessageReceipts_OfExpiredMessages(t *testing.T) {
 	require.Equal(t, client.MessageRejected, refused(http.StatusConflict).State)
 	require.Contains(t, refused(http.StatusConflict).Reason, "The task is failed")
 	w.exec(`UPDATE sandboxes SET state = 'gone' WHERE id = $1`, box)
-	require.Contains(t, refused(http.StatusGone).Reason, "gone")
+	require.Contains(t, refused(http.StatusGone).Reason, "deleted")
 }
 
 func TestMessages_AreBounded(t *testing.T) {

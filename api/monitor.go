@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/api/client"
-	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -80,7 +79,7 @@ func (a *API) monitorStatus(ctx context.Context, _ *struct{}) (*bodyOut[client.M
 		return nil, err
 	}
 	s := client.MonitorStatus{
-		Running: found.Exists && !found.Paused, PausedIdle: found.Paused && contract.PausedIdle(found.Note),
+		Running: found.Exists && !found.Paused, PausedIdle: found.PausedIdle,
 		Config: a.cfg.Monitoring,
 		Timing: client.MonitorTiming{LastRun: found.LastRun, NextRun: found.NextRun},
 		Metrics: client.MonitorMetrics{

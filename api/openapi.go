@@ -47,10 +47,10 @@ func (a *API) document() huma.Config {
 func tags() []*huma.Tag {
 	return []*huma.Tag{
 		{Name: tagTasks, Description: "Tasks and what belongs to them: commands, dependencies, events, transcripts, " +
-			"saved work, receipts."},
+			"checkpoints, saved work, receipts."},
 		{Name: tagProjects, Description: "Projects, tickets and organizations: settings, limits, budgets, pause and " +
 			"resume; branches."},
-		{Name: tagSandboxes, Description: "Sandboxes, their events, messages, logs and transcripts; hosts and stored data."},
+		{Name: tagSandboxes, Description: "Sandboxes, their events, messages, logs, transcripts and checkpoints; hosts and stored data."},
 		{Name: tagGuardian, Description: "Supervision: analyses, interventions, duplicates, diagnoses, monitoring and " +
 			"its schedules."},
 		{Name: tagCredentials, Description: "Credentials with which agents and git log in elsewhere."},
@@ -88,7 +88,7 @@ func nameOfSchema(t reflect.Type, hint string) string {
 	}
 	for pkg, owner := range map[string]string{
 		"guardian": "Guardian", "conductor": "Conductor", "credential": "Credential", "feedback": "Feedback", "spec": "Spec",
-		"transcript": "Transcript", "supervise": "Analysis",
+		"transcript": "Transcript", "checkpoint": "Checkpoint", "supervise": "Analysis",
 	} {
 		_, inner, found := strings.Cut(t.PkgPath()+"."+t.Name(), "/internal/"+pkg+".")
 		if inner = strings.TrimRight(inner, "]"); found && inner != owner && !strings.Contains(inner, owner) {
@@ -170,7 +170,7 @@ func (a *API) describeLimit(r route) {
 
 // mayBeNull reports whether an object may be null in a response.
 func mayBeNull(property string) bool {
-	return property == "pending_command" || property == "salvage" || property == "cost" || property == "diagnosis" || property == "webhook"
+	return slices.Contains([]string{"pending_command", "salvage", "cost", "diagnosis", "webhook", "forked_from"}, property)
 }
 
 func schemaOf[T any](registry huma.Registry) *huma.Schema {
@@ -178,6 +178,9 @@ func schemaOf[T any](registry huma.Registry) *huma.Schema {
 }
 
 func responseOf(registry huma.Registry, status int, body any) *huma.Response {
+	if body == nil {
+		return &huma.Response{Description: http.StatusText(status)}
+	}
 	return &huma.Response{
 		Description: http.StatusText(status),
 		Content: map[string]*huma.MediaType{

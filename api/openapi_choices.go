@@ -18,11 +18,9 @@ const schemaPrefix = "#/components/schemas/"
 // choices returns the values of closed sets by the Go type of their fields. Other closed sets have the tag enum.
 func choices() map[reflect.Type][]any {
 	return map[reflect.Type][]any{
-		reflect.TypeFor[task.Status](): anys(task.Statuses()),
-		reflect.TypeFor[task.BlockedReason](): anys([]task.BlockedReason{
-			task.BlockedNone, task.BlockedDependency, task.BlockedDependencyFailed, task.BlockedProviderLimit, task.BlockedBudget,
-			task.BlockedPaused, task.BlockedUnknownTooLong, task.BlockedReview,
-		}),
+		reflect.TypeFor[task.Status]():        anys(task.Statuses()),
+		reflect.TypeFor[task.Group]():         anys(task.Groups()),
+		reflect.TypeFor[task.BlockedReason](): anys(task.BlockedReasons()),
 		reflect.TypeFor[task.FailureClass](): anys([]task.FailureClass{
 			task.ClassNone, task.ClassInfrastructure, task.ClassProviderLimit, task.ClassAgentError, task.ClassResources, task.ClassStopped,
 			task.ClassInvalidInput, task.ClassCredentials, task.ClassPublish, task.ClassBudget, task.ClassTerminated, task.ClassReported,
@@ -53,10 +51,13 @@ func checkedChoices() map[string]map[string][]any {
 // describeChoices adds the values of closed sets to the document.
 func describeChoices(document *huma.OpenAPI) {
 	registry, asked := document.Components.Schemas, requestSchemas(document)
-	for path, values := range map[string][]any{"tasks": anys(task.Statuses()), "sandboxes": anys(sandboxStates())} {
+	filters := map[string]map[string][]any{
+		"tasks": {"status": anys(task.Statuses()), "group": anys(task.Groups())}, "sandboxes": {"state": anys(sandboxStates())},
+	}
+	for path, values := range filters {
 		for _, p := range document.Paths["/api/v1/"+path].Get.Parameters {
-			if p.Name == "status" || p.Name == "state" {
-				p.Schema.Items.Extensions = map[string]any{"enum": values}
+			if len(values[p.Name]) > 0 {
+				p.Schema.Items.Extensions = map[string]any{"enum": values[p.Name]}
 			}
 		}
 	}

@@ -19,6 +19,7 @@ func describeEvents(schemas map[string]*huma.Schema) {
 	}
 	schemas["DroppedFields"] = droppedFields()
 	types := slices.Sorted(maps.Keys(events))
+	schemas["ShortEvent"].Properties["event_data"] = otherData()
 	for _, form := range []string{"Event", "SandboxEvent", "CreateEventRequest"} {
 		describeTypes(schemas, form, types)
 	}

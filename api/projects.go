@@ -155,10 +155,17 @@ func checkSettings(raw json.RawMessage) (json.RawMessage, error) {
 		return settings, err
 	}
 	var known struct {
-		ModelPrices json.RawMessage `json:"model_prices"`
+		ModelPrices     json.RawMessage `json:"model_prices"`
+		CommitLeftovers json.RawMessage `json:"commit_leftovers"`
 	}
-	if err := json.Unmarshal(settings, &known); err != nil || known.ModelPrices == nil {
+	if err := json.Unmarshal(settings, &known); err != nil {
 		return settings, nil //nolint:nilerr // checked above: an object, or nothing
+	}
+	if set := string(known.CommitLeftovers); set != "" && set != "true" && set != "false" {
+		return nil, task.Invalid("settings.commit_leftovers", "The commit_leftovers must be true or false.")
+	}
+	if known.ModelPrices == nil {
+		return settings, nil
 	}
 	var text string
 	if err := json.Unmarshal(known.ModelPrices, &text); err != nil {

@@ -31,6 +31,7 @@ func TestProjects_AreCreatedChangedAndListed(t *testing.T) {
 	w.call(http.MethodPost, path, `{"name":"x","settings":{"model_prices":"glm=1"}}`).
 		refused(422, "body.settings.model_prices")
 	w.call(http.MethodPost, path, `{"name":"x","settings":{"model_prices":7}}`).refused(422, "body.settings.model_prices")
+	w.call(http.MethodPost, path, `{"name":"x","settings":{"commit_leftovers":"no"}}`).refused(422, "body.settings.commit_leftovers")
 	w.call(http.MethodPatch, path+"/"+made.ID, `{"settings":{"a":1,"model_prices":"glm=1/2"}}`)
 	w.call(http.MethodPost, path, `{"name":"x","owner":"me"}`).refused(422, "body.owner")
 	w.call(http.MethodPatch, path+"/"+made.ID, `{"name":"a\u0001"}`).refused(422, "body.name")

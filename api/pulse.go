@@ -13,7 +13,8 @@ type pulse struct {
 	api     *API
 	out     *eventWriter
 	beat    *time.Timer
-	checked time.Time // when the reader's credential was judged
+	soon    <-chan time.Time // of the next read of the task; nil: none is planned
+	checked time.Time        // when the reader's credential was judged
 }
 
 func newPulse(a *API, out *eventWriter) *pulse {
@@ -29,6 +30,9 @@ func (p *pulse) stillHere() error {
 func (p *pulse) wait(ctx context.Context, news <-chan struct{}) error {
 	select {
 	case <-news:
+		return nil
+	case <-p.soon:
+		p.soon = nil
 		return nil
 	case <-p.beat.C:
 		return p.stillHere()

@@ -199,7 +199,7 @@ func TestReaders_OtherOrganizationsAreNotFound(t *testing.T) {
 	key := w.key(other, "admin")
 	w.exec(`INSERT INTO sandboxes (id, organization_id, provider, machine, state)
 		VALUES ('box', $1, 'external', false, 'running')`, w.org)
-	for _, path := range []string{"trajectory", "events/box:1", "integrity", "transcripts/run", "phase-status"} {
+	for _, path := range []string{"trajectory", "events/box:1", "integrity", "transcripts/run", "phase-status", "outline", "event-search?q=x", "event-range?from=1&to=2", "events/1/part?part=/x"} {
 		w.call(http.MethodGet, wire+"box/"+path, nil, authorization, key).refused(http.StatusNotFound, "")
 		w.call(http.MethodGet, wire+"box/"+path, nil).refused(http.StatusUnauthorized, "")
 	}

@@ -4,6 +4,8 @@ import (
 	"net/http"
 
 	"github.com/omoi-dev/omoi/api/client"
+	"github.com/omoi-dev/omoi/internal/checkpoint"
+	"github.com/omoi-dev/omoi/internal/transcript"
 )
 
 // Tags of the document.
@@ -21,20 +23,27 @@ const (
 // register registers all routes.
 func (a *API) register() {
 	a.registerServer()
+	a.registerSession()
 	a.registerMetrics()
 	a.registerProjects()
 	a.registerDispatch()
 	a.registerOrganizations()
 	a.registerBudgets()
+	a.registerFigures()
 	a.registerBranches()
 	a.registerTasks()
+	a.registerFiles()
+	a.registerComments()
 	a.registerDependencies()
 	a.registerSandboxes()
 	a.registerIntake()
 	a.registerWire()
 	a.registerMessages()
 	a.registerReaders()
-	a.registerTranscripts()
+	a.registerRanges()
+	uploads := newBodyLimit(uploadRoom, max(transcript.MaxPiece, checkpoint.MaxChunk))
+	a.registerTranscripts(uploads)
+	a.registerCheckpoints(uploads)
 	a.registerStreams()
 	a.registerOperator()
 	a.registerVisits()
@@ -44,6 +53,7 @@ func (a *API) register() {
 	a.registerGuardian()
 	a.registerWhy()
 	a.registerSocket()
+	a.registerPage()
 }
 
 func (a *API) registerServer() {
@@ -115,8 +125,15 @@ func (a *API) registerTasks() {
 	add(tasks.on(accessWrite, "POST", "create-task", "Create a task"), a.createTask,
 		details{more: "Returns 201 with the new task, which starts when admission gives it a slot, and 200 if the Idempotency-Key " +
 			"names an existing task.", status: http.StatusCreated, also: map[int]any{http.StatusOK: client.Task{}}})
+	add(tasks.on(accessWrite, "POST /preview", "preview-task", "Preview a task"), a.previewTask, details{
+		more: "What a request to create a task would give: the values that it leaves to the server, what would refuse it, and similar " +
+			"open tasks. Creates nothing, and does not access the repository.",
+	})
 	add(tasks.on(accessRead, "GET", "list-tasks", "List tasks"), a.listTasks,
-		details{more: "Newest first, without attempts and reviews; a result above 2 KiB is shortened and marked with truncated."})
+		details{more: "Without attempts and reviews; a result above 2 KiB is shortened and marked with truncated. In the order of groups a " +
+			"task that changes between two pages may be missing or on both."})
+	add(tasks.on(accessRead, "GET /counts", "count-tasks", "Count tasks by group"), a.countTasks,
+		details{more: "Counts all tasks of the organization that the filters select."})
 	add(tasks.on(accessRead, "GET /{id}", "get-task", "Get a task"), a.getTask,
 		details{more: "With its attempts and reviews."})
 	add(tasks.on(accessWrite, "PATCH /{id}", "update-task", "Update a task"), a.patchTask,
@@ -124,6 +141,16 @@ func (a *API) registerTasks() {
 	for _, c := range taskCommands() {
 		add(tasks.on(accessWrite, "POST /{id}/"+c.kind, c.kind+"-task", c.summary), a.ask(c.kind), details{more: c.more, also: accepted})
 	}
+	add(tasks.on(accessWrite, "POST /{id}/rewind", "rewind-task", "Rewind a task"), a.rewindTask, details{
+		more: "Starts the next attempt with the files and the session of an earlier checkpoint. A running attempt ends for it, and its " +
+			"work is saved. The command is a retry with a checkpoint. If the branch has commits that the checkpoint lacks, the task " +
+			"continues on a new branch, and earlier_branches names the old one. " + settledOrNot, also: accepted, fails: []int{http.StatusGone},
+	})
+	add(tasks.on(accessWrite, "POST /{id}/fork", "fork-task", "Fork a task"), a.forkTask, details{
+		more: "Creates a task that begins with the files and the session of a checkpoint, on a branch of its own, and with the settings " +
+			"of the other task. That task continues, and may be deleted. Returns 201, and 200 if the Idempotency-Key names an existing task.",
+		status: http.StatusCreated, also: map[int]any{http.StatusOK: client.Task{}}, fails: []int{http.StatusGone},
+	})
 	add(tasks.on(accessWrite, "POST /{id}/verdict", "review-task", "Submit a review"), a.judgeTask,
 		details{more: "Replaces the verdict of a validator. " + settledOrNot, also: accepted})
 	add(tasks.on(accessRead, "GET /{id}/events", "list-task-events", "List a task's events"), a.taskEvents,
@@ -131,7 +158,7 @@ func (a *API) registerTasks() {
 	add(tasks.on(accessRead, "GET /{id}/diff", "get-task-diff", "Get a task's diff"), a.diffTask,
 		details{more: "Changes on the branch since base_commit as a unified diff; 404 without a branch, 429 if the diff is too long.", text: "text/plain", fails: []int{http.StatusGone, http.StatusTooManyRequests}})
 	add(commands.on(accessRead, "GET /{id}", "get-command", "Get a command"), read(a.deps.Commands.Command),
-		details{more: "The receipt of a cancel, fail, retry, completion or verdict."})
+		details{more: "The receipt of a cancel, fail, retry, suspension, completion or verdict."})
 }
 
 // settledOrNot describes the statuses of the response to a command.
@@ -143,6 +170,7 @@ func taskCommands() []struct{ kind, summary, more string } {
 		{"cancel", "Cancel a task", "Saves the work, deletes the sandbox and ends the task as cancelled. " + settledOrNot},
 		{"fail", "Mark a task as failed", "Saves the work, deletes the sandbox and ends the task as failed. " + settledOrNot},
 		{"retry", "Retry a task", "Starts the next attempt of a failed or cancelled task, or resumes a suspended one. " + settledOrNot},
+		{"suspend", "Suspend a task", "Ends a running attempt, after a tool call that ends soon, saves its work, and waits for a retry. " + settledOrNot},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/omoi-dev/omoi/api/client"
+	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -27,7 +28,9 @@ func (a *API) getSchedule(ctx context.Context, in *scheduleIn) (*bodyOut[client.
 }
 
 func (a *API) scheduleOf(ctx context.Context, name string) (client.Schedule, error) {
-	return a.deps.Schedules.Schedule(ctx, "omoi-"+name)
+	found, err := a.deps.Schedules.Schedule(ctx, "omoi-"+name)
+	found.PausedIdle = found.Paused && contract.PausedIdle(found.Note)
+	return found, err
 }
 
 // askSchedule returns the handler of run, pause and resume. The note of the schedule names the user.

@@ -6,12 +6,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/api/ui"
 	apitest "github.com/omoi-dev/omoi/internal/testkit/api"
 )
 
-// judge fails the test if a response violates the committed OpenAPI document.
+// judge fails the test if a response violates the committed OpenAPI document, which leaves out the files of the page.
 func judge(tb testing.TB, res *http.Response, body []byte) {
 	tb.Helper()
+	if res.Header.Get("Content-Security-Policy") == ui.Policy {
+		return
+	}
 	doc, err := apitest.Load("openapi.json")
 	require.NoError(tb, err)
 	require.NoError(tb, doc.Answer(res, body))

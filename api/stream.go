@@ -33,6 +33,7 @@ type feed struct {
 	read  func(ctx context.Context) (stretch, error) // returns the next events and moves the cursor
 	done  func(ctx context.Context) (bool, error)    // reports whether no more events will follow
 	id    func(e ingest.StoredEvent) string          // called once for each event, in order
+	state *stateFeed                                 // nil: events only
 	lost  string                                     // the requested cursor, if it does not exist here; empty otherwise
 	// access is the required access level, which still checks again.
 	access access
@@ -76,7 +77,7 @@ func (a *API) stream(f feed) *huma.StreamResponse {
 }
 
 func (a *API) serveStream(ctx context.Context, f feed, w http.ResponseWriter) {
-	out := &eventWriter{w: w, control: http.NewResponseController(w), id: f.id}
+	out := &eventWriter{w: w, control: http.NewResponseController(w), id: f.id, short: f.state != nil}
 	if err := a.follow(ctx, f, out); err != nil && ctx.Err() == nil && !errors.Is(err, errStopping) {
 		if task.CodeOf(err) == task.CodeGone {
 			_ = out.fail(http.StatusGone, task.MessageOf(err)) // the reader may have disconnected
@@ -98,24 +99,22 @@ func (a *API) follow(ctx context.Context, f feed, out *eventWriter) error {
 	defer cancel() // running queries end with the stream
 	p := newPulse(a, out)
 	defer p.beat.Stop()
+	if err := f.greet(out); err != nil {
+		return err
+	}
 	for last, first := false, true; ; first = false {
-		if err := a.recheck(ctx, f, p); err != nil {
+		found, err := a.advance(ctx, f, p)
+		if err != nil {
 			return err
 		}
-		found, err := patiently(ctx, p, f.read)
-		if err != nil {
-			if err := p.pause(ctx, err); err != nil {
-				return err
-			}
+		if found.more {
 			continue
 		}
 		events := found.events
-		if err := out.events(events); err != nil {
+		if err := f.sendState(ctx, p, last && len(events) == 0); err != nil {
 			return err
 		}
 		switch {
-		case found.more:
-			continue
 		case last && len(events) > 0:
 			continue
 		case last:
@@ -132,6 +131,37 @@ func (a *API) follow(ctx context.Context, f feed, out *eventWriter) error {
 			return err
 		}
 	}
+}
+
+// advance sends the next events. It tries again while the database fails.
+func (a *API) advance(ctx context.Context, f feed, p *pulse) (stretch, error) {
+	for {
+		if err := a.recheck(ctx, f, p); err != nil {
+			return stretch{}, err
+		}
+		found, err := patiently(ctx, p, f.read)
+		if err == nil {
+			return found, p.out.events(found.events)
+		}
+		if err := p.pause(ctx, err); err != nil {
+			return stretch{}, err
+		}
+	}
+}
+
+// greet sends the first frame of a stream with state.
+func (f feed) greet(out *eventWriter) error {
+	if f.state == nil {
+		return nil
+	}
+	return out.named("hello", f.state.hello)
+}
+
+func (f feed) sendState(ctx context.Context, p *pulse, end bool) error {
+	if f.state == nil {
+		return nil
+	}
+	return f.state.sendState(ctx, p, end)
 }
 
 // pause waits a second after an error of the database, with keep-alives. It ends the stream of an object that no longer
@@ -152,6 +182,7 @@ type eventWriter struct {
 	w       io.Writer
 	control *http.ResponseController
 	id      func(e ingest.StoredEvent) string
+	short   bool // frames of events have a name, and their texts are cut
 }
 
 // open sends the response headers, and clears the server's deadlines, which are for requests that end. A reader whose
@@ -172,6 +203,15 @@ func (o *eventWriter) comment(text string) error { return o.send([]byte(": " + t
 
 func (o *eventWriter) end() error { return o.send([]byte("event: end\ndata: {}\n\n")) }
 
+// named sends a frame with a name and no cursor.
+func (o *eventWriter) named(name string, content any) error {
+	text, err := json.Marshal(content)
+	if err != nil {
+		return err
+	}
+	return o.send([]byte("event: " + name + "\ndata: " + string(text) + "\n\n"))
+}
+
 // fail sends the last frame of a stream whose next events retention removed.
 func (o *eventWriter) fail(status int, detail string) error {
 	said, err := json.Marshal(map[string]any{"status": status, "detail": detail})
@@ -187,7 +227,12 @@ func (o *eventWriter) events(events []ingest.StoredEvent) error {
 	}
 	var text bytes.Buffer
 	for _, e := range events {
-		content, err := json.Marshal(e)
+		var shown any = e
+		if o.short {
+			shown = shortEvent(e)
+			text.WriteString("event: event\n")
+		}
+		content, err := json.Marshal(shown)
 		if err != nil {
 			return err
 		}

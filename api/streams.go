@@ -133,6 +133,7 @@ func (a *API) eventsAfter(ctx context.Context, sandboxID string, after int64) (s
 type taskStreamIn struct {
 	IDPath
 	Resuming
+	State bool `query:"state" doc:"true: all frames have names. hello comes first; task and sandbox hold these objects whole, now and after each change; event holds an event with its texts cut to 2 KiB. Default false."`
 }
 
 func (a *API) taskStream(ctx context.Context, in *taskStreamIn) (*huma.StreamResponse, error) {
@@ -149,6 +150,11 @@ func (a *API) taskStream(ctx context.Context, in *taskStreamIn) (*huma.StreamRes
 		return nil, err
 	}
 	f := feed{kind: kindTask, lost: lost, topic: live.Task(in.ID), access: accessRead, done: done}
+	if in.State {
+		if f.state, err = a.newStateFeed(ctx, tenantTask{callerOf(ctx).organization, in.ID}); err != nil {
+			return nil, err
+		}
+	}
 	shown := after
 	f.id = func(e ingest.StoredEvent) string {
 		shown = shown.Past(e)

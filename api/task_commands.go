@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/api/client"
+	"github.com/omoi-dev/omoi/internal/checkpoint"
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -25,22 +26,39 @@ func (a *API) ask(kind string) handler[changeIn[*client.ReasonRequest], madeOut[
 		if in.Body != nil {
 			reason = in.Body.Reason
 		}
-		if err := checkText("reason", reason, maxReason); err != nil {
-			return nil, err
-		}
-		said := map[string]any{"reason": reason}
-		if trace := traceparent(ctx); trace != "" {
-			said["traceparent"] = trace
-		}
-		args, err := wireArgs(said)
-		if err != nil {
-			return nil, err
-		}
-		who := callerOf(ctx)
-		return a.askAndWait(ctx, task.CommandRequest{
-			OrganizationID: who.organization, TaskID: in.ID, Kind: kind, Reason: reason, Sender: who.name, Args: args,
-		})
+		return a.askFor(ctx, task.CommandRequest{TaskID: in.ID, Kind: kind, Reason: reason})
 	}
+}
+
+// rewindTask records a rewind as a retry from a checkpoint.
+func (a *API) rewindTask(ctx context.Context, in *changeIn[client.RewindRequest]) (*madeOut[client.CommandResult], error) {
+	if _, err := checkpoint.ParseID(in.Body.Checkpoint); err != nil {
+		return nil, err
+	}
+	return a.askFor(ctx, task.CommandRequest{
+		TaskID: in.ID, Kind: task.CommandRetry, Checkpoint: in.Body.Checkpoint, AfterAttempt: in.Body.AfterAttempt, Reason: in.Body.Reason,
+	})
+}
+
+// askFor gives a command in the name of the caller.
+func (a *API) askFor(ctx context.Context, ask task.CommandRequest) (*madeOut[client.CommandResult], error) {
+	if err := checkText("reason", ask.Reason, maxReason); err != nil {
+		return nil, err
+	}
+	said := map[string]any{"reason": ask.Reason}
+	if ask.Checkpoint != "" {
+		said["checkpoint"] = ask.Checkpoint
+	}
+	if trace := traceparent(ctx); trace != "" {
+		said["traceparent"] = trace
+	}
+	var err error
+	if ask.Args, err = wireArgs(said); err != nil {
+		return nil, err
+	}
+	who := callerOf(ctx)
+	ask.OrganizationID, ask.Sender = who.organization, who.name
+	return a.askAndWait(ctx, ask)
 }
 
 // askAndWait accepts a command and waits briefly for its outcome; the status 202 means that it is still running.

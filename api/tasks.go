@@ -41,6 +41,7 @@ type Tasks interface {
 	AcceptTask(ctx context.Context, d task.NewTask) (task.Accepted, error)
 	Task(ctx context.Context, organizationID, id string) (task.Task, error)
 	Tasks(ctx context.Context, organizationID string, q client.TaskQuery) (client.Page[task.Task], error)
+	TaskCounts(ctx context.Context, organizationID string, q client.TaskCountQuery) (client.TaskCounts, error)
 	ChangeTask(ctx context.Context, organizationID, id string, c client.TaskChange) error
 	TaskStatus(ctx context.Context, organizationID, id string) (client.Standing, error)
 }
@@ -55,16 +56,26 @@ func (a *API) createTask(ctx context.Context, in *createTaskIn) (*madeOut[client
 	if err != nil {
 		return nil, err
 	}
-	if err := checkIdempotencyKey(in.Key); err != nil {
+	return a.submit(ctx, d, in.Key, in.Body, func(ctx context.Context, d task.NewTask) (task.Accepted, error) {
+		return a.accept(ctx, d, in.Body.SimilarityThreshold,
+			!in.Body.ForceCreate && in.Body.CheckDuplicates != nil && *in.Body.CheckDuplicates)
+	})
+}
+
+// submit stores a task in the name of the caller. The same key and body return the same task.
+func (a *API) submit(
+	ctx context.Context, d task.NewTask, key string, body any, accept func(context.Context, task.NewTask) (task.Accepted, error),
+) (*madeOut[client.Task], error) {
+	if err := checkIdempotencyKey(key); err != nil {
 		return nil, err
 	}
 	who := callerOf(ctx)
-	d.OrganizationID, d.UserID, d.Sender, d.IdempotencyKey, d.Trace = who.organization, who.user, who.name, in.Key, traceparent(ctx)
-	if d.BodyHash, err = hashOf(in.Body); err != nil {
+	d.OrganizationID, d.UserID, d.Sender, d.IdempotencyKey, d.Trace = who.organization, who.user, who.name, key, traceparent(ctx)
+	var err error
+	if d.BodyHash, err = hashOf(body); err != nil {
 		return nil, err
 	}
-	accepted, err := a.accept(ctx, d, in.Body.SimilarityThreshold,
-		!in.Body.ForceCreate && in.Body.CheckDuplicates != nil && *in.Body.CheckDuplicates)
+	accepted, err := accept(ctx, d)
 	if err != nil {
 		return nil, err
 	}
@@ -131,8 +142,10 @@ type listTasksIn struct {
 	PhaseIDs   []string `query:"phase_id,explode" doc:"Only tasks of one of these phases; default: all."`
 	HasSandbox string   `query:"has_sandbox" enum:"true,false" doc:"true: only tasks with a sandbox_id, running or ended; false: only those without; default: all."`
 	TicketIDs  []string `query:"ticket_id,explode" doc:"Only tasks of one of these tickets; default: all."`
-	ProjectIDs []string `query:"project_id,explode" doc:"Only tasks of one of these projects; default: all."`
-	IDs        []string `query:"id,explode" doc:"Only tasks with this key, or whose ID begins or ends so, or whose last 8 digits begin so: 4 to 36 hexadecimal digits and hyphens."`
+	Groups     []string `query:"group,explode" doc:"Only tasks of one of these groups; default: all."`
+	Order      string   `query:"order" enum:"newest,group" default:"newest" doc:"newest: newest first. group: needs_you, running, checking, waiting, then ended tasks; running ones by their last change, waiting ones by score, ended ones by their end."`
+	client.TaskCountQuery
+	IDs []string `query:"id,explode" doc:"Only tasks with this key, or whose ID begins or ends so, or whose last 8 digits begin so: 4 to 36 hexadecimal digits and hyphens."`
 	client.PageRequest
 }
 
@@ -154,7 +167,7 @@ func (a *API) listTasks(ctx context.Context, in *listTasksIn) (*pageOut[client.T
 func (in *listTasksIn) query() (client.TaskQuery, error) {
 	q := client.TaskQuery{
 		PageRequest: in.PageRequest, Statuses: in.Statuses, PhaseIDs: in.PhaseIDs, TicketIDs: in.TicketIDs,
-		ProjectIDs: in.ProjectIDs,
+		ProjectIDs: in.ProjectIDs, Groups: in.Groups, Agents: in.Agents, Text: in.Text, ByGroup: in.Order == "group",
 	}
 	if in.HasSandbox != "" {
 		has := in.HasSandbox == "true"
@@ -166,7 +179,19 @@ func (in *listTasksIn) query() (client.TaskQuery, error) {
 			return q, task.Invalid("id", "Invalid id %q: expected 4 to 36 hexadecimal digits and hyphens of a task ID.", clip(id))
 		}
 	}
-	return q, filterWords("status", in.Statuses, task.Statuses())
+	return q, cmp.Or(checkSearch(in.Text), filterWords("status", in.Statuses, task.Statuses()), filterWords("group", in.Groups, task.Groups()))
+}
+
+// maxSearch is the maximum number of bytes of a search: 200 characters.
+const maxSearch = 800
+
+func checkSearch(text string) error { return checkText("q", text, maxSearch) }
+
+func (a *API) countTasks(ctx context.Context, in *client.TaskCountQuery) (*bodyOut[client.TaskCounts], error) {
+	if err := checkSearch(in.Text); err != nil {
+		return nil, err
+	}
+	return body(a.deps.Tasks.TaskCounts(ctx, callerOf(ctx).organization, *in))
 }
 
 // filterWords rejects an unknown value of a filter.

@@ -23,6 +23,7 @@ func TestSandboxToken_RejectedLongAfterDeletion(t *testing.T) {
 		"/stream": http.MethodGet, "/messages": http.MethodGet, "/phase-status": http.MethodGet,
 		"/task-complete": http.MethodPost, "/outbox": http.MethodPost,
 		"/transcripts/run": http.MethodGet, "/transcripts/run?offset=0&sum=0": http.MethodPut,
+		"/checkpoints/1.1/pack": http.MethodGet, "/checkpoints/1/pack": http.MethodPut,
 	} {
 		res := w.call(method, wire+"box"+path, nil, authorization, bearer)
 		require.Equal(t, http.StatusGone, res.status, path)

@@ -26,7 +26,7 @@ const transcriptType = "text/plain"
 // runForm matches valid IDs of agent sessions.
 var runForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$`)
 
-func (a *API) registerTranscripts() {
+func (a *API) registerTranscripts(limit *bodyLimit) {
 	sandboxes := a.group(tagSandboxes, "/api/v1/sandboxes/{sandbox_id}/transcripts")
 	tasks := a.group(tagTasks, "/api/v1/tasks/{id}/transcripts")
 	add(sandboxes.on(accessSandbox, "PUT /{run_id}", "append-transcript", "Append to a transcript"),
@@ -34,7 +34,7 @@ func (a *API) registerTranscripts() {
 			more: "Appends whole lines to the transcript of a run. A piece that does not follow the stored bytes is answered with " +
 				"stored false and the offset to continue at; a sandbox has at most 100 transcripts (409). A run named {run_id}.beside holds the " +
 				"files beside the transcript of a run: the list of transcripts leaves it out, and no attempt resumes from it.", body: transcript.MaxPiece,
-			limit: newBodyLimit(transcriptRoom, transcript.MaxPiece),
+			limit: limit,
 		})
 	add(sandboxes.on(accessInspect, "GET /{run_id}", "get-sandbox-transcript", "Get a transcript"), a.sandboxTranscript,
 		details{more: "Transcript in JSON Lines of a run in this sandbox, or in another attempt of its task.", text: transcriptType})

@@ -124,7 +124,8 @@ func TestTranscript_AcceptsGzip(t *testing.T) {
 	w.call(http.MethodPut, wire+box+"/transcripts/session-1", "a\n").refused(http.StatusUnprocessableEntity, "path.run_id")
 	w.call(http.MethodPut, wire+"unknown/transcripts/run", "a\n").refused(http.StatusNotFound, "")
 	w.exec(`UPDATE sandboxes SET state = 'gone', gone_at = now() - interval '2 hours', verified_at = now() - interval '2 hours'`)
-	w.call(http.MethodPut, path, "a\n").refused(http.StatusGone, "")
+	w.call(http.MethodPut, path, "a\n", authorization, "Bearer "+w.ring.Mint(box)).refused(http.StatusGone, "")
+	_ = ok[client.TranscriptMark](w.call(http.MethodPut, path, "a\n"), http.StatusOK) // a user gives work back
 }
 
 // A transcript that grows beyond the limit keeps its newest lines, complete, and its lengths stay correct.

@@ -2,15 +2,12 @@ package api
 
 import (
 	"context"
-	"io"
-	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 
 	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/retention"
@@ -28,7 +25,7 @@ type SavedWork interface {
 	SavedPiece(ctx context.Context, taskID, textID string, piece int) ([]byte, error)
 }
 
-// keptType is the content type of patches and bundles: a patch may hold any bytes.
+// keptType is the content type of patches, bundles and packs: a patch may hold any bytes.
 const keptType = "application/octet-stream"
 
 func (a *API) registerWork() {
@@ -96,19 +93,11 @@ func (a *API) getWork(ctx context.Context, in *workIn) (*huma.StreamResponse, er
 	if err != nil {
 		return nil, err
 	}
-	// Before the response headers, while an error can still be sent.
-	first, err := a.deps.SavedWork.SavedPiece(ctx, in.ID, kept.Text, 0)
-	if err != nil {
-		return nil, err
-	}
-	return a.sendKept(in.ID, kept.Text, first), nil //nolint:contextcheck // huma gives the body a context of its own
-}
-
-func (a *API) sendKept(taskID, textID string, first []byte) *huma.StreamResponse {
-	return &huma.StreamResponse{Body: func(ctx huma.Context) {
-		ctx.SetHeader("Content-Type", keptType)
-		a.writeKept(ctx.Context(), humagin.Unwrap(ctx).Writer, taskID, textID, first)
-	}}
+	n := -1
+	return a.sendPieces(ctx, "saved work of task "+in.ID, func(ctx context.Context) ([]byte, error) {
+		n++
+		return a.deps.SavedWork.SavedPiece(ctx, in.ID, kept.Text, n)
+	})
 }
 
 // keptOf returns an attempt's work that omoi stores, or an error that says where else the work is.
@@ -157,22 +146,4 @@ func lostWords(one savedwork.SavedWork) string {
 		return ": " + strings.TrimRight(one.Notes[0], ".")
 	}
 	return ""
-}
-
-// writeKept sends a text piece by piece, so that a long text is never in memory. If a piece cannot be read, it breaks
-// the connection, so that the reader does not take a part for the whole.
-func (a *API) writeKept(ctx context.Context, out io.Writer, taskID, textID string, piece []byte) {
-	for n := 1; len(piece) > 0; n++ {
-		if _, err := out.Write(piece); err != nil {
-			return // the reader has disconnected
-		}
-		var err error
-		limited, cancel := a.limited(ctx)
-		piece, err = a.deps.SavedWork.SavedPiece(limited, taskID, textID, n)
-		cancel()
-		if err != nil {
-			a.log.WarnContext(ctx, "send saved work failed", slog.String("task_id", taskID), slog.Any("error", err))
-			panic(http.ErrAbortHandler)
-		}
-	}
 }

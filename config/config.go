@@ -21,6 +21,7 @@ type Config struct {
 	Task         Task         `key:"task" note:"Defaults and limits. A task keeps the values with which it was started."`
 	Phases       Phases       `key:"phases" note:"Agents for each phase of a ticket. The same settings exist for requirements, design, implementation, testing, deployment, done and blocked. The env of a task's execution_config takes precedence."`
 	Validation   Validation   `key:"validation" note:"Validation by another agent before the work is published. A task enables it (validate), or its project (settings.validate), or its type."`
+	Checkpoint   Checkpoint   `key:"checkpoint" note:"For checkpoints, from which the next attempt continues; see docs/CONCEPTS.md. All API processes and workers of an installation must have the same."`
 	Relay        Relay        `key:"relay"`
 	Reaper       Reaper       `key:"reaper"`
 	Worker       Worker       `key:"worker"`
@@ -37,7 +38,7 @@ type Config struct {
 	Claude       Claude       `key:"claude" note:"For tasks without a credential of their user, project or organization; see docs/CREDENTIALS.md."`
 	GitHub       GitHub       `key:"github" note:"For repositories on GitHub; see docs/GITHUB.md."`
 	Monitoring   Monitoring   `key:"monitoring" note:"For guardian and conductor; see docs/SUPERVISION.md. A changed interval takes effect when a worker starts."`
-	Diagnostic   Diagnostic   `key:"diagnostic" note:"docs/TROUBLESHOOTING.md describes what is diagnosed, and docs/WEBHOOKS.md how a receiver verifies a webhook. All API processes of an installation must have the same."`
+	Diagnostic   Diagnostic   `key:"diagnostic" note:"docs/TROUBLESHOOTING.md describes what is diagnosed, and docs/WEBHOOKS.md how a receiver verifies a webhook. All processes of an installation must have the same."`
 	Retention    Retention    `key:"retention" note:"Age counts from the end of a task: its status is final, and all its sandboxes are verified deleted. docs/RETENTION.md describes what stays. All workers of an installation must have the same."`
 	Orchestrator Orchestrator `key:"orchestrator"`
 	Test         Test         `key:"test" hidden:"true"`

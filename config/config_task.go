@@ -26,6 +26,13 @@ type Validation struct {
 	TaskTypes string `key:"task_types" zero:"none" doc:"Task types that are validated by default, separated by commas."`
 }
 
+// Checkpoint configures the checkpoints of attempts.
+type Checkpoint struct {
+	Interval time.Duration `key:"interval" default:"10s" min:"0s" max:"1h" zero:"no checkpoints" doc:"Time between two checkpoints of a workspace that changes: a lost machine costs at most this much work, plus the time to send a checkpoint. Longer for a workspace whose files take long to read."`
+	MaxBytes int64         `key:"max_bytes" default:"1073741824" min:"1048576" max:"17592186044416" unit:"bytes" doc:"Maximum size of the packs of a task's checkpoints: by default room for the longest two packs. At the limit the API deletes the oldest segments, and keeps the last one of each attempt and those that a rewind names."`
+	Store    string        `key:"store" zero:"the database" doc:"Where packs of checkpoints are stored: s3://bucket/prefix?region=eu-central-1, with endpoint=https://host for other services than Amazon S3, or file:///folder, which all API processes and workers share. Packs reach the database first; retention moves those that are left there. Credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, ~/.aws/credentials, or the role of the machine or pod."`
+}
+
 // Relay configures the outbox to Temporal.
 type Relay struct {
 	DigestInterval time.Duration `key:"digest_interval" default:"60s" min:"10ms" max:"1h" doc:"Minimum time between digests without a milestone. Each digest is one Temporal signal."`
@@ -53,6 +60,7 @@ type Retention struct {
 	Events      time.Duration `key:"events" default:"4320h" min:"0s" max:"87600h" zero:"forever" doc:"Age at which events are deleted, with their large fields and the log of their sandbox."`
 	LargeFields time.Duration `key:"large_fields" default:"2160h" min:"0s" max:"87600h" zero:"as long as their events" doc:"Age at which large fields of events are deleted."`
 	Transcripts time.Duration `key:"transcripts" default:"4320h" min:"0s" max:"87600h" zero:"forever" doc:"Age at which transcripts are deleted."`
+	Checkpoints time.Duration `key:"checkpoints" default:"2160h" min:"0s" max:"87600h" zero:"forever" doc:"Age at which checkpoints are deleted: as branches without commits, on which their packs rely."`
 	Patches     time.Duration `key:"patches" default:"8760h" min:"0s" max:"87600h" zero:"forever" doc:"Age at which saved work is deleted that omoi stores as a patch or a bundle."`
 	BusRows     time.Duration `key:"bus_rows" default:"720h" min:"0s" max:"87600h" zero:"forever" doc:"Age at which rows of the event bus are deleted, from their creation. Rows of open tasks stay."`
 	Branches    time.Duration `key:"branches" default:"2160h" min:"0s" max:"87600h" zero:"forever" doc:"Age at which branches are deleted that omoi created and that have neither commits of their own nor a pull request."`

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 func load(t *testing.T, src config.Source) *config.Loaded {
@@ -99,8 +100,8 @@ func TestInvalidSettings_NameKeyAndLimit(t *testing.T) {
 		"OMOI_TASK_IDLE_TIMEOUT=soon":           `"soon" is not a duration, for example 90s, 15m or 4h`,
 		"OMOI_TASK_MAX_RETRIES=11":              "task.max_retries",
 		"OMOI_LOG_LEVEL=loud":                   `"loud" is not valid: must be one of debug, info, warn, error`,
-		"OMOI_TASK_AGENT=clever":                `"clever" is not valid: must be one of claude, scripted, command, external`,
-		"OMOI_TASK_PROVIDER=podman":             `"podman" is not valid: must be one of local, docker, daytona, external`,
+		"OMOI_TASK_AGENT=clever":                `"clever" is not valid: must be one of ` + strings.Join(task.RuntimeNames(), ", "),
+		"OMOI_TASK_PROVIDER=podman":             `"podman" is not valid: must be one of ` + strings.Join(task.ProviderNames(), ", "),
 		"OMOI_API_AUTH_DISABLED=perhaps":        "must be true or false",
 		"DATABASE_URL=mysql://root:hidden@h/db": "database.url: must be a URL that starts with postgres:// or postgresql://",
 		"OMOI_ENV=../up":                        `env: "../up" is not valid`,

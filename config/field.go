@@ -2,9 +2,9 @@ package config
 
 import (
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/task"
@@ -47,8 +47,8 @@ func Fields() []Field {
 	return all
 }
 
-// Groups returns every setting by group; settings without a group come first.
-func Groups() []Group {
+// Groups returns every setting by group; settings without a group come first. The caller must not change them.
+var Groups = sync.OnceValue(func() []Group { //nolint:gochecknoglobals // each command needs them several times
 	t := reflect.TypeFor[Config]()
 	groups := []Group{{Name: "general"}}
 	for i := range t.NumField() {
@@ -60,7 +60,7 @@ func Groups() []Group {
 		groups = append(groups, Group{Name: sf.Tag.Get("key"), Note: sf.Tag.Get("note"), Fields: below(sf, "", []int{i}, false)})
 	}
 	return groups
-}
+})
 
 // below returns the settings of a struct in [Config] and of its nested structs.
 func below(of reflect.StructField, prefix string, index []int, hidden bool) (fields []Field) {
@@ -152,15 +152,13 @@ func choices(tag string) []string {
 
 // scaled splits NAME(m) into the name and one minute.
 func scaled(name string) (string, time.Duration) {
-	parts := regexp.MustCompile(`^(\w+)\((m|s)\)$`).FindStringSubmatch(name)
-	switch {
-	case parts == nil:
-		return name, 0
-	case parts[2] == "m":
-		return parts[1], time.Minute
-	default:
-		return parts[1], time.Second
+	if minutes, found := strings.CutSuffix(name, "(m)"); found {
+		return minutes, time.Minute
 	}
+	if seconds, found := strings.CutSuffix(name, "(s)"); found {
+		return seconds, time.Second
+	}
+	return name, 0
 }
 
 func typeName(t reflect.Type) string {

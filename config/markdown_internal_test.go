@@ -28,7 +28,7 @@ func markdown() string {
 	var b strings.Builder
 	b.WriteString(preamble)
 	for _, g := range Groups() {
-		shown := slices.DeleteFunc(g.Fields, func(f Field) bool { return f.Hidden })
+		shown := slices.DeleteFunc(slices.Clone(g.Fields), func(f Field) bool { return f.Hidden })
 		if len(shown) == 0 {
 			continue
 		}

@@ -50,7 +50,7 @@ func activityTypes() map[string]any {
 		contract.BeginAttempt:       func(ctx, contract.BeginAttemptInput) (contract.BeginAttemptResult, error) { panic("type only") },
 		contract.LoadCommand:        func(ctx, contract.LoadCommandInput) (contract.LoadedCommand, error) { panic("type only") },
 		contract.LoadEvents:         func(ctx, contract.LoadEventsInput) (contract.Digest, error) { panic("type only") },
-		contract.EnsureBranch:       func(ctx, contract.BranchInput) (contract.BranchResult, error) { panic("type only") },
+		contract.EnsureBranch:       func(ctx, contract.EnsureBranchInput) (contract.BranchResult, error) { panic("type only") },
 		contract.PublishBranch:      func(ctx, contract.BranchInput) error { panic("type only") },
 		contract.OpenPullRequest:    func(ctx, contract.PullInput) (contract.PullResult, error) { panic("type only") },
 		contract.EnsureSandbox:      func(ctx, contract.SandboxRef) (contract.SpawnedSandbox, error) { panic("type only") },

@@ -10,10 +10,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// nextAttempt is the kind and the feedback of the next attempt.
+// nextAttempt is the kind and the feedback of the next attempt, and the checkpoint with which it begins.
 type nextAttempt struct {
 	kind       string
 	feedbackID string
+	checkpoint string // empty: the newest
 }
 
 // Kinds of attempts.
@@ -23,6 +24,8 @@ const (
 	kindRevision    = "revision"
 	kindReplacement = "replacement"
 	kindResumed     = "resumed"
+	kindRewound     = "rewound"
+	kindForked      = "forked"
 )
 
 // startAttempt begins an attempt, unless one is live already, creates its sandbox and starts the agent.
@@ -45,13 +48,14 @@ func (r *taskRun) beginAttempt(ctx workflow.Context) (stage, error) {
 	r.ordinal++
 	in := contract.BeginAttemptInput{
 		TaskID: r.id, FirstRunID: r.first, Ordinal: r.ordinal, Kind: r.kind(), FeedbackID: r.next.feedbackID,
+		Checkpoint: r.next.checkpoint,
 	}
 	for {
 		if next, err := r.applyUserFacts(ctx); next != stay || err != nil {
 			return next, err
 		}
 		var begun contract.BeginAttemptResult
-		if err := (call{name: contract.BeginAttempt, summary: in.Kind}).get(ctx, in, &begun); err != nil {
+		if err := (call{name: contract.BeginAttempt, summary: r.summaryOf(in)}).get(ctx, in, &begun); err != nil {
 			return r.failed(ctx, err), nil
 		}
 		switch {
@@ -71,6 +75,17 @@ func (r *taskRun) beginAttempt(ctx workflow.Context) (stage, error) {
 			return stay, nil
 		}
 	}
+}
+
+// summaryOf returns the summary of an attempt for the Web UI.
+func (r *taskRun) summaryOf(in contract.BeginAttemptInput) string {
+	switch {
+	case in.Kind == kindForked:
+		return in.Kind + " from " + r.loaded.ForkedFrom
+	case in.Checkpoint != "":
+		return in.Kind + " to " + in.Checkpoint
+	}
+	return in.Kind
 }
 
 // startAgent starts the agent. The same activity writes the assignment to the store.
@@ -104,6 +119,8 @@ func (r *taskRun) kind() string {
 		return r.next.kind
 	case r.judge.Attempts > 0:
 		return kindResumed
+	case r.loaded.ForkedFrom != "":
+		return kindForked
 	}
 	return kindFirst
 }

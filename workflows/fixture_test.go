@@ -57,6 +57,9 @@ type fixture struct {
 	conducted contract.CycleReport
 	// validators are the validators' sandboxes that give verdicts, by command ID.
 	validators map[string]string
+	// checkpoints are the checkpoints of rewinds, by command ID.
+	checkpoints map[string]string
+	branchedAt  []string // checkpoint of each call of EnsureBranch
 	// senders are the other senders of verdicts, by command ID.
 	senders  map[string]string
 	starting func(context.Context) // called while an agent is being started
@@ -91,7 +94,7 @@ func newFixture(t *testing.T) *fixture {
 // bareFixture returns a fixture without a server: one task that holds its slot.
 func bareFixture(t *testing.T) *fixture {
 	t.Helper()
-	s := &fixture{t: t, unread: map[string]contract.Digest{}, fail: map[string][]error{}, validators: map[string]string{}, granted: true, boxes: "box"}
+	s := &fixture{t: t, unread: map[string]contract.Digest{}, fail: map[string][]error{}, validators: map[string]string{}, checkpoints: map[string]string{}, granted: true, boxes: "box"}
 	s.loaded = contract.LoadedTask{
 		HoldsSlot: true, Agent: task.AgentScripted, Provider: task.ProviderLocal, HasRepo: true,
 		State: task.State{Status: task.StatusPending, MaxRetries: 3},
@@ -155,9 +158,9 @@ func (s *fixture) register(registry activityRegistry) {
 			id = "from-cli"
 		}
 		s.mu.Lock()
-		box := s.validators[id]
+		box, checkpoint := s.validators[id], s.checkpoints[id]
 		s.mu.Unlock()
-		taken := contract.LoadedCommand{ID: id, Kind: in.Command.Kind, Reason: in.Command.Reason, OK: in.Command.Reason == "ok", SandboxID: box}
+		taken := contract.LoadedCommand{ID: id, Kind: in.Command.Kind, Reason: in.Command.Reason, OK: in.Command.Reason == "ok", SandboxID: box, Checkpoint: checkpoint}
 		taken.From = s.senders[id]
 		if (box != "" || taken.From != "") && !taken.OK {
 			taken.FeedbackID = "feedback-" + id
@@ -167,8 +170,11 @@ func (s *fixture) register(registry activityRegistry) {
 	on(contract.LoadEvents, func(_ context.Context, in contract.LoadEventsInput) (contract.Digest, error) {
 		return s.unread[in.SandboxID], s.called(contract.LoadEvents)
 	})
-	on(contract.EnsureBranch, func(context.Context, contract.BranchInput) (contract.BranchResult, error) {
+	on(contract.EnsureBranch, func(_ context.Context, in contract.EnsureBranchInput) (contract.BranchResult, error) {
 		err := s.called(contract.EnsureBranch)
+		s.mu.Lock()
+		s.branchedAt = append(s.branchedAt, in.Checkpoint)
+		s.mu.Unlock()
 		if s.onBranch != nil {
 			s.onBranch()
 		}

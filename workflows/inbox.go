@@ -20,7 +20,8 @@ type fact struct {
 	idle       string      // see contract.AttemptEnd
 	errorID    string
 	feedbackID string
-	quotes     bool // the reason introduces the text of errorID
+	checkpoint string // of a rewind
+	quotes     bool   // the reason introduces the text of errorID
 	resetAt    time.Time
 }
 
@@ -146,12 +147,17 @@ func commandFact(c contract.LoadedCommand) fact {
 		f.Kind, f.SandboxID = task.FactVerdict, c.SandboxID
 	case contract.CommandRetry:
 		f.Kind = task.FactRetry
+		if c.Checkpoint != "" {
+			f.Kind, f.checkpoint = task.FactRewind, c.Checkpoint
+		}
 	case contract.CommandReplace:
 		f.Kind, f.SandboxID = task.FactReplace, c.SandboxID
 	case contract.CommandPause:
 		f.Kind = task.FactPause
 	case contract.CommandBudget:
 		f.Kind = task.FactBudget
+	case contract.CommandSuspend:
+		f.Kind = task.FactSuspend
 	}
 	return f
 }

@@ -38,8 +38,8 @@ func (r *taskRun) claimSlot(ctx workflow.Context) error {
 	return err
 }
 
-// ensureBranch finds or creates the task's branch, once in each workflow run, because a user may have deleted the branch. A Git
-// host that is down costs retries of the task. The task never continues without its branch.
+// ensureBranch finds or creates the task's branch, once in each workflow run, because a user may have deleted the branch, and
+// after each rewind, which may need another branch. A Git host that is down costs retries of the task. The task never continues without its branch.
 func (r *taskRun) ensureBranch(ctx workflow.Context) (stage, error) {
 	if r.loaded.Live != nil {
 		return r.resumeAttempt(ctx)
@@ -50,7 +50,8 @@ func (r *taskRun) ensureBranch(ctx workflow.Context) (stage, error) {
 		return cmp.Or(next, r.nextStage()), err
 	}
 	var branch contract.BranchResult
-	if next, err := r.do(ctx, call{name: contract.EnsureBranch}, contract.BranchInput{TaskID: r.id}, &branch); next != stay || err != nil {
+	in := contract.EnsureBranchInput{TaskID: r.id, Checkpoint: r.next.checkpoint}
+	if next, err := r.do(ctx, call{name: contract.EnsureBranch}, in, &branch); next != stay || err != nil {
 		return next, err
 	}
 	r.branched, r.loaded.Branch, r.loaded.Base = true, branch.Branch, branch.Base
@@ -98,6 +99,10 @@ func (r *taskRun) suspend(ctx workflow.Context) (stage, error) {
 		if err := r.planRetry(ctx); err != nil {
 			return stay, err
 		}
+	}
+	if next == retrying && r.last.Kind == task.FactRewind {
+		r.planRewind(ctx)
+		r.loaded.Saved = false
 	}
 	r.judge.Blocked, r.loaded.HoldsSlot = task.BlockedNone, false
 	return queued, r.claimSlot(ctx)

@@ -33,6 +33,9 @@ func (r *taskRun) planRetry(ctx workflow.Context) error {
 		outcome = "completed"
 	case r.last.Kind == task.FactReplace:
 		r.next.kind, outcome = kindReplacement, "replaced"
+	case r.last.Kind == task.FactRewind:
+		r.planRewind(ctx)
+		outcome = "replaced"
 	}
 	if r.next.feedbackID == "" {
 		r.next.feedbackID = r.last.errorID
@@ -43,6 +46,14 @@ func (r *taskRun) planRetry(ctx workflow.Context) error {
 	}
 	r.view.enter(ctx, "waiting for the cleanup of sandbox "+ended.SandboxID)
 	return r.awaitCleanup(ctx, ended.SandboxID)
+}
+
+// planRewind sets the checkpoint of the next attempt, whose branch is found again.
+func (r *taskRun) planRewind(ctx workflow.Context) {
+	r.next = nextAttempt{kind: kindRewound, checkpoint: r.last.checkpoint}
+	if workflow.GetVersion(ctx, "rewind-branch", workflow.DefaultVersion, 1) != workflow.DefaultVersion {
+		r.branched = false
+	}
 }
 
 // endAttempt records the end of the live attempt, if there is one, and starts the cleanup of its sandbox.

@@ -101,6 +101,9 @@ func (r *taskRun) load(cancel, free workflow.Context) error {
 	r.loaded, r.judge, r.ordinal = loaded, loaded.State, loaded.Ordinal
 	r.attempt, r.watch, r.stage = nil, contract.WatchState{}, queued
 	r.judge.SandboxID = "" // of a live attempt; resume sets it
+	if loaded.Checkpoint != "" {
+		r.next = nextAttempt{kind: kindRewound, checkpoint: loaded.Checkpoint}
+	}
 	if r.loaded.Reset {
 		r.inbox.dropReapplied(cancel, free)
 	}

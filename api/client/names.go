@@ -39,6 +39,10 @@ const (
 type (
 	// Status is the stage of a task.
 	Status = task.Status
+	// Group is the group of a task in lists, for example needs_you.
+	Group = task.Group
+	// ForkedFrom names the checkpoint of another task with which a fork began.
+	ForkedFrom = task.ForkedFrom
 	// BlockedReason says why a pending task is suspended or blocked.
 	BlockedReason = task.BlockedReason
 	// FailureClass is the kind of a failure, which decides what follows.

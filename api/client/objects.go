@@ -55,6 +55,7 @@ type Artifact struct {
 // ProjectSettings holds the keys of a project's settings that omoi reads; other keys are stored and ignored.
 type ProjectSettings struct {
 	Validate          bool     `json:"validate,omitempty" doc:"True: validate the work of tasks that do not say otherwise. Default: false."`
+	CommitLeftovers   *bool    `json:"commit_leftovers,omitempty" doc:"False: omoi does not commit what a successful agent leaves uncommitted. Default: true."`
 	ModelPrices       string   `json:"model_prices,omitempty" doc:"Prices as model=input/output or model=input/output/cache_read/cache_write in USD per million tokens, comma-separated. Default: none."`
 	Constraints       []string `json:"constraints,omitempty" doc:"Sentences that limit the work of all tasks, for the guardian and its model. Default: none."`
 	AllowedPaths      []string `json:"allowed_paths,omitempty" doc:"Patterns of the only paths that agents may change, as the guardian judges. Default: all paths."`

@@ -51,7 +51,30 @@ type TaskQuery struct {
 	HasSandbox *bool
 	TicketIDs  []string
 	ProjectIDs []string
+	Groups     []string
+	Agents     []string
+	Text       string   // part of title, key, ID, branch or repository, in any case
+	ByGroup    bool     // in the order of groups instead of newest first
 	Fragments  []string // prefixes or suffixes of IDs, or prefixes of their last 8 digits: hexadecimal digits and hyphens
+}
+
+// TaskCountQuery selects the tasks of [TaskCounts].
+type TaskCountQuery struct {
+	ProjectIDs []string `query:"project_id,explode" doc:"Only tasks of one of these projects; default: all."`
+	Agents     []string `query:"agent,explode" doc:"Only tasks of one of these agent runtimes; default: all."`
+	Text       string   `query:"q" maxLength:"200" doc:"Only tasks with this text in title, key, ID, branch or repository, in any case; default: all."`
+}
+
+// TaskCounts is the response of GET /api/v1/tasks/counts.
+type TaskCounts struct {
+	NeedsYou  int64 `json:"needs_you" doc:"Tasks that only a user lets continue, or whose agents wait for a message."`
+	Running   int64 `json:"running" doc:"Tasks with an agent that works or starts."`
+	Checking  int64 `json:"checking" doc:"Tasks whose work is validated or revised."`
+	Waiting   int64 `json:"waiting" doc:"Queued, blocked and suspended tasks, and tasks between two attempts."`
+	Done      int64 `json:"done" doc:"Completed tasks."`
+	Failed    int64 `json:"failed" doc:"Tasks that ended with a failure."`
+	Cancelled int64 `json:"cancelled" doc:"Tasks that a user or a limit of time ended."`
+	Total     int64 `json:"total" doc:"Sum of all groups."`
 }
 
 // SandboxQuery selects sandboxes, by the rule of [TaskQuery].
@@ -59,6 +82,7 @@ type SandboxQuery struct {
 	TaskIDs    []string `query:"task_id,explode" doc:"Only sandboxes of these tasks; repeat the parameter for several"`
 	States     []string `query:"state,explode" doc:"Only sandboxes in these states: intended, creating, running, deleting, gone or lost; repeat the parameter for several"`
 	Unverified bool     `query:"unverified" doc:"true: only sandboxes that omoi created and whose deletion is not verified; default false"`
+	Ended      string   `query:"ended" enum:"true,false" doc:"true: only sandboxes whose attempt has ended; false: only those whose attempt has not; default: all"`
 	Bare       bool     // include unmanaged sandboxes
 	PageRequest
 }

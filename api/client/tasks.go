@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/checkpoint"
 	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/feedback"
 	"github.com/omoi-dev/omoi/internal/savedwork"
@@ -25,10 +26,19 @@ func (c *Client) Task(ctx context.Context, id string) (Task, error) {
 	return answer[Task](ctx, c, call{path: item("tasks", id)})
 }
 
-// Tasks lists tasks without their attempts, newest first.
+// Tasks lists tasks without their attempts.
 func (c *Client) Tasks(ctx context.Context, f TaskFilter) (Page[Task], error) {
-	q := query("status", f.Status, "ticket_id", f.TicketID, "id", f.ID, "cursor", f.Cursor, "limit", positive(f.Limit))
+	q := query("status", f.Status, "ticket_id", f.TicketID, "id", f.ID, "group", f.Group, "q", f.Text, "cursor", f.Cursor,
+		"limit", positive(f.Limit))
+	if f.ByGroup {
+		q.Set("order", "group")
+	}
 	return answer[Page[Task]](ctx, c, call{path: prefix + "/tasks", query: q})
+}
+
+// TaskCounts counts tasks by group.
+func (c *Client) TaskCounts(ctx context.Context, f TaskFilter) (TaskCounts, error) {
+	return answer[TaskCounts](ctx, c, call{path: prefix + "/tasks/counts", query: query("q", f.Text)})
 }
 
 // once returns the header of a request that may be sent twice; nil if key is empty.
@@ -48,6 +58,23 @@ func (c *Client) Cancel(ctx context.Context, id, reason string) (asked CommandRe
 // Retry retries a failed, cancelled or suspended task; for any other task the error is [task.CodeConflict].
 func (c *Client) Retry(ctx context.Context, id, reason string) (asked CommandResult, settled bool, err error) {
 	return c.ask(ctx, id, "retry", reason)
+}
+
+// Suspend suspends a task until a retry; [task.CodeConflict] if the task has ended or is suspended.
+func (c *Client) Suspend(ctx context.Context, id, reason string) (asked CommandResult, settled bool, err error) {
+	return c.ask(ctx, id, "suspend", reason)
+}
+
+// Rewind starts the next attempt of a task with an earlier checkpoint.
+func (c *Client) Rewind(ctx context.Context, id string, to RewindRequest) (asked CommandResult, settled bool, err error) {
+	status, err := c.do(ctx, call{method: http.MethodPost, path: item("tasks", id, "rewind"), body: to}, &asked)
+	return asked, status == http.StatusOK, err
+}
+
+// Fork creates a task that begins with a checkpoint of another one. key is that of [Client.CreateTask].
+func (c *Client) Fork(ctx context.Context, id string, in ForkRequest, key string) (t Task, made bool, err error) {
+	status, err := c.do(ctx, call{method: http.MethodPost, path: item("tasks", id, "fork"), header: once(key), body: in}, &t)
+	return t, status == http.StatusCreated, err
 }
 
 // Judge submits a user's verdict on the work of a task.
@@ -113,6 +140,31 @@ func (c *Client) Transcripts(ctx context.Context, taskID string) ([]TranscriptIn
 func (c *Client) WriteTranscript(ctx context.Context, taskID, runID string, w io.Writer) error {
 	_, err := c.download(ctx, item("tasks", taskID, "transcripts", runID), w)
 	return err
+}
+
+// Checkpoint is one element of GET /api/v1/tasks/{id}/checkpoints.
+type Checkpoint = checkpoint.Checkpoint
+
+// CheckpointSealed is the part of a checkpoint that omoi-agent sends.
+type CheckpointSealed = checkpoint.Sealed
+
+// CheckpointReceived is the response of PUT /api/v1/sandboxes/{id}/checkpoints/{number}/pack.
+type CheckpointReceived = checkpoint.Received
+
+// Checkpoints lists the checkpoints of a task, newest first.
+func (c *Client) Checkpoints(ctx context.Context, taskID string) ([]Checkpoint, error) {
+	return all[Checkpoint](ctx, c, item("tasks", taskID, "checkpoints"))
+}
+
+// CheckpointPack writes the Git pack of a checkpoint to w. The pack is thin: it needs the packs of the checkpoints before.
+func (c *Client) CheckpointPack(ctx context.Context, taskID, id string, w io.Writer) error {
+	_, err := c.download(ctx, item("tasks", taskID, "checkpoints", id, "pack"), w)
+	return err
+}
+
+// Checkpoint returns one checkpoint of a task. Its ID is <attempt>.<number>, for example 2.14.
+func (c *Client) Checkpoint(ctx context.Context, taskID, id string) (Checkpoint, error) {
+	return answer[Checkpoint](ctx, c, call{path: item("tasks", taskID, "checkpoints", id)})
 }
 
 // Webhook holds the common fields of all GitHub webhooks.

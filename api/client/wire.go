@@ -56,6 +56,20 @@ type CreateTaskRequest struct {
 	Execution           json.RawMessage `json:"execution_config,omitempty" doc:"An object with script, command, setup, test_command, env, credentials, force_execute, continuous, wait_for_messages, reads_messages and validator; other keys are kept and ignored."`
 }
 
+// TaskPreview is what a [CreateTaskRequest] would give. Fields that depend on a value at fault are empty.
+type TaskPreview struct {
+	Title      string          `json:"title" doc:"Title that the task would have. Empty: errors names the cause."`
+	ProjectID  string          `json:"project_id" doc:"Project of the task. Empty: created with the task."`
+	Mode       string          `json:"mode" doc:"What the agent is for: exploration, implementation or validation. Empty: errors names the cause."`
+	Agent      string          `json:"agent" doc:"Agent runtime that would perform the task. Empty: errors names the cause."`
+	Provider   string          `json:"provider" doc:"Sandbox provider in which the attempts would run. Empty: errors names the cause."`
+	Continuous bool            `json:"continuous" doc:"True: the agent repeats its work until the checks pass. False: the first completion ends the work."`
+	MaxRetries int             `json:"max_retries" doc:"How many failed attempts would be followed by another one."`
+	Errors     []ProblemDetail `json:"errors" nullable:"false" doc:"Values for which POST /api/v1/tasks refuses the request. Empty: none is known."`
+	Missing    []string        `json:"missing" nullable:"false" doc:"What the agent needs and lacks: sentences with the next step. Empty: nothing is known to be missing."`
+	Duplicates DuplicateReport `json:"duplicates" doc:"Open tasks of the project about the same work, compared with similarity_threshold."`
+}
+
 // UpdateTaskRequest is the body of PATCH /api/v1/tasks/{id}; null leaves a field unchanged.
 type UpdateTaskRequest struct {
 	Title       *string `json:"title,omitempty" doc:"New title, 1 to 500 characters in one line. Absent: unchanged."`
@@ -88,6 +102,9 @@ type TaskFilter struct {
 	Status   string
 	TicketID string
 	ID       string // a prefix or a suffix of IDs
+	Group    string // a group of tasks, for example needs_you
+	Text     string // part of title, key, ID, branch or repository
+	ByGroup  bool   // by group, the most urgent first, instead of newest first
 	Limit    int    // 1..500; 0 is 100
 	Cursor   string // next_cursor of the previous page
 }
@@ -97,6 +114,22 @@ type ReasonRequest struct {
 	Reason string `json:"reason,omitempty" maxLength:"2000" doc:"Why, shown to users who read the task later. Default: a fixed text."`
 }
 
+// RewindRequest is the body of POST /api/v1/tasks/{id}/rewind.
+type RewindRequest struct {
+	Checkpoint string `json:"checkpoint" maxLength:"30" doc:"Checkpoint of the task with which the next attempt begins, as <attempt>.<number>, for example 2.14."`
+	Reason     string `json:"reason,omitempty" maxLength:"2000" doc:"Why, shown to users who read the task later. Default: a fixed text."`
+	// AfterAttempt is for a checkpoint that a user gives.
+	AfterAttempt int `json:"after_attempt,omitempty" minimum:"1" maximum:"1000" doc:"Newest attempt that the sender of a given checkpoint knew. 409 task_continued if the task has a newer attempt, or this one has not ended. Default: rewind in any case."`
+}
+
+// ForkRequest is the body of POST /api/v1/tasks/{id}/fork.
+type ForkRequest struct {
+	Checkpoint string `json:"checkpoint" maxLength:"30" doc:"Checkpoint of the task with which the fork begins, as <attempt>.<number>, for example 2.14."`
+	Text       string `json:"text,omitempty" doc:"What is different: added to the description of the task, with which it has at most 64 KiB. Default: the same instructions."`
+	Agent      string `json:"agent,omitempty" doc:"Agent runtime, one of agents of /api/v1/info; another one than that of the task starts a new session. Default: that of the task."`
+	Model      string `json:"model,omitempty" maxLength:"200" doc:"Model for the agent, as its variable MODEL. Default: that of the task, or of another agent."`
+}
+
 // ReviewRequest is the body of POST /api/v1/tasks/{id}/verdict.
 type ReviewRequest struct {
 	Passed          bool     `json:"passed" doc:"True publishes the work as it is; false asks for a revision, or fails the task after its last round."`
@@ -104,7 +137,7 @@ type ReviewRequest struct {
 	Recommendations []string `json:"recommendations,omitempty" maxItems:"100" doc:"Proposed changes for the next agent, one each."`
 }
 
-// CommandResult is the result of cancel, fail, retry and verdict. The command is settled with status 200, in progress with 202.
+// CommandResult is the result of cancel, fail, retry, rewind and verdict. The command is settled with status 200, in progress with 202.
 type CommandResult struct {
 	Task       Task    `json:"task" doc:"The task after the command, or as it stands while the command is under way."`
 	Command    Command `json:"command" doc:"Receipt of the command: applied with status 200, under way with 202."`
@@ -127,7 +160,7 @@ type CreateProjectRequest struct {
 	DefaultBranch string          `json:"default_branch,omitempty" maxLength:"255" doc:"Branch that work starts from and pull requests target. Default: as the repository says."`
 	MaxSlots      *int            `json:"max_concurrent_tasks,omitempty" minimum:"0" maximum:"10000" doc:"Concurrency limit; 0: no task starts. Default: task.max_concurrent_per_project, which is 5 unless configured."`
 	Autonomous    *bool           `json:"autonomous_execution_enabled,omitempty" doc:"false: tasks that omoi created wait, unless they have force_execute. Default: true."`
-	Settings      json.RawMessage `json:"settings,omitempty" doc:"Object of the user. omoi reads validate (boolean: validate the work of tasks) and model_prices (text: model=input/output in USD per million tokens, comma-separated)."`
+	Settings      json.RawMessage `json:"settings,omitempty" doc:"Object of the user. omoi reads validate (boolean: validate the work of tasks), commit_leftovers (boolean: commit what a successful agent leaves uncommitted; default true) and model_prices (text: model=input/output in USD per million tokens, comma-separated)."`
 	Setup         string          `json:"setup,omitempty" maxLength:"20000" doc:"Shell command that runs in each sandbox before the agent, at most 20000 bytes. Default: none."`
 	SetupTimeoutS int             `json:"setup_timeout_seconds,omitempty" minimum:"0" maximum:"14400" doc:"Time limit of setup in seconds, at most task.tool_timeout. Default, and 0: 900."`
 	OnFeedback    feedback.Mode   `json:"on_feedback,omitempty" enum:"off,message,revise" doc:"Effect of reviews and failed checks of pull requests: off, none (default); message, the running agent is informed; revise, a task is created too if no agent runs."`
@@ -216,6 +249,20 @@ type CreateAPIKeyRequest struct {
 type CreatedAPIKey struct {
 	APIKey
 	Secret string `json:"secret" doc:"The key to send as X-API-Key or as bearer token. No other answer contains it."`
+}
+
+// CreateSessionRequest is the body of POST /api/v1/session.
+type CreateSessionRequest struct {
+	Key string `json:"key" minLength:"1" maxLength:"1000" doc:"Secret of an API key. No answer repeats it."`
+}
+
+// Session is the caller of a request.
+type Session struct {
+	Name         string     `json:"name" doc:"Who the caller is in receipts, for example key ci."`
+	User         string     `json:"user" doc:"Name of the user on whose behalf the caller acts. Empty: none."`
+	Scopes       []string   `json:"scopes" nullable:"false" enum:"read,write,admin" doc:"What the caller may do; each scope includes those before it. More values may be added."`
+	AuthDisabled bool       `json:"auth_disabled" doc:"true: authentication is disabled, and requests need no credential."`
+	ExpiresAt    *time.Time `json:"expires_at" doc:"When the session ends. Null: the request has a credential of its own, or needs none."`
 }
 
 // Info describes the server.

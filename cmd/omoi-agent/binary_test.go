@@ -28,7 +28,7 @@ func TestUsage(t *testing.T) {
 	require.JSONEq(t, `{"unsent":0,"newest_age_ms":-1,"agent_alive":false,"ended":false}`, string(out))
 }
 
-func TestTheBinaryIsSmallAndStatic(t *testing.T) {
+func TestBinary_SmallAndStatic(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("the agent runs on Linux")

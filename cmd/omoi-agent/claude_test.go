@@ -21,7 +21,7 @@ import (
 	modeltest "github.com/omoi-dev/omoi/internal/testkit/model"
 )
 
-// eachVersion runs a test with every version of the real program that is pinned.
+// eachVersion runs a test with every pinned version of the real program.
 func eachVersion(t *testing.T, test func(t *testing.T, path string)) {
 	t.Helper()
 	t.Parallel()
@@ -33,7 +33,7 @@ func eachVersion(t *testing.T, test func(t *testing.T, path string)) {
 	}
 }
 
-// claudeBox is a sandbox in which Claude Code works against a scripted model.
+// claudeBox returns a sandbox in which Claude Code works with a scripted model.
 func claudeBox(t *testing.T, path string, turns ...modeltest.Turn) (*box, *modeltest.Server) {
 	t.Helper()
 	b, model := newBox(t, ""), modeltest.New(t, turns...)
@@ -51,7 +51,7 @@ func bash(command string) modeltest.Tool {
 
 func (b *box) at(name string) string { return filepath.Join(b.cfg.Workspace, name) }
 
-// told is closed once an event of a kind has come, or with the test.
+// told returns a channel that closes when an event of this type arrives, or when the test ends.
 func (b *box) told(kind string) <-chan struct{} {
 	over, ticker := make(chan struct{}), time.NewTicker(time.Millisecond)
 	go func() {
@@ -64,7 +64,7 @@ func (b *box) told(kind string) <-chan struct{} {
 	return over
 }
 
-func TestClaudeWorks(t *testing.T) {
+func TestClaude_CompletesTask(t *testing.T) {
 	eachVersion(t, func(t *testing.T, path string) {
 		b, model := claudeBox(t, path)
 		b.git(b.host, "branch", "-f", "feature/x")
@@ -109,9 +109,9 @@ func TestClaudeWorks(t *testing.T) {
 	})
 }
 
-// A message reaches the turn under way while a tool runs; what comes while the last answer is
-// said becomes a turn of its own.
-func TestClaudeIsSteered(t *testing.T) {
+// TestClaude_Message sends a message while a tool runs, which joins the current turn, and one during the last answer,
+// which starts another turn.
+func TestClaude_Message(t *testing.T) {
 	eachVersion(t, func(t *testing.T, path string) {
 		hold, begun := make(chan struct{}), make(chan struct{})
 		b, _ := claudeBox(
@@ -139,8 +139,8 @@ func TestClaudeIsSteered(t *testing.T) {
 	})
 }
 
-// What begins with a slash is read as words: neither a task nor a message is a command.
-func TestClaudeReadsASlash(t *testing.T) {
+// TestClaude_Slash checks that a task or message with a leading slash is text, and not a command of the program.
+func TestClaude_Slash(t *testing.T) {
 	eachVersion(t, func(t *testing.T, path string) {
 		b, _ := claudeBox(
 			t, path, modeltest.Turn{Tools: []modeltest.Tool{bash("touch begun; while [ ! -e go ]; do python3 -c 'import time; time.sleep(0.02)'; done")}, Expect: modeltest.Saying("/health answers 500")},
@@ -157,7 +157,7 @@ func TestClaudeReadsASlash(t *testing.T) {
 	})
 }
 
-// waitUsedBy lets the tool go on once the message was sent to the program.
+// waitUsedBy lets the tool continue when the message was sent to the program.
 func waitUsedBy(t *testing.T, b *box, mark string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -167,8 +167,9 @@ func waitUsedBy(t *testing.T, b *box, mark string) {
 	require.NoError(t, os.WriteFile(b.at("go"), nil, 0o600))
 }
 
-// An interrupt in mid-turn stops the tool and is reported once, and the agent waits for a message.
-func TestClaudeIsInterrupted(t *testing.T) {
+// TestClaude_Interrupt checks that an interrupt during a turn stops the tool and is reported once, and that the agent
+// waits for a message.
+func TestClaude_Interrupt(t *testing.T) {
 	eachVersion(t, func(t *testing.T, path string) {
 		b, _ := claudeBox(
 			t, path,
@@ -182,7 +183,7 @@ func TestClaudeIsInterrupted(t *testing.T) {
 		b.server.Wait(t, agenttest.Has("agent.interrupted", 1))
 		t.Logf("interrupted within %s", time.Since(begun))
 		b.server.Wait(t, agenttest.Has("agent.waiting", 1))
-		require.Eventually(t, func() bool { // the program ends its tool on its own, a moment later
+		require.Eventually(t, func() bool { // the program kills its tool itself, a moment later
 			_, err := os.Stat("/proc/" + pid)
 			return err != nil
 		}, 30*time.Second, 5*time.Millisecond)
@@ -195,7 +196,7 @@ func TestClaudeIsInterrupted(t *testing.T) {
 	})
 }
 
-func TestClaudeInterruptedAndLeftAloneStops(t *testing.T) {
+func TestClaude_InterruptWithoutMessage(t *testing.T) {
 	eachVersion(t, func(t *testing.T, path string) {
 		hold, begun := make(chan struct{}), make(chan struct{})
 		b, _ := claudeBox(t, path, modeltest.Turn{Text: "Never said.", Hold: hold, Begun: begun})
@@ -210,8 +211,8 @@ func TestClaudeInterruptedAndLeftAloneStops(t *testing.T) {
 	})
 }
 
-// The next attempt, in another sandbox, resumes the session of a killed one.
-func TestClaudeGoesOnAfterAKill(t *testing.T) {
+// TestClaude_ResumesAfterKill checks that the next attempt, in another sandbox, resumes the session of a killed one.
+func TestClaude_ResumesAfterKill(t *testing.T) {
 	eachVersion(t, func(t *testing.T, path string) {
 		first, _ := claudeBox(
 			t, path, modeltest.Turn{Text: "The answer is 42.", Tools: []modeltest.Tool{bash("echo one > one")}},
@@ -248,8 +249,9 @@ func TestClaudeGoesOnAfterAKill(t *testing.T) {
 	})
 }
 
-// The next attempt has another workspace, with a path of more than 200 characters: a file that the agent wrote still counts as read.
-func TestClaudeContinuesInAnotherFolder(t *testing.T) {
+// TestClaude_ResumesInAnotherFolder moves the next attempt to a workspace path of more than 200 characters: a file that
+// the agent wrote still counts as read.
+func TestClaude_ResumesInAnotherFolder(t *testing.T) {
 	eachVersion(t, func(t *testing.T, path string) {
 		first, model := claudeBox(t, path)
 		model.Add(
@@ -292,7 +294,7 @@ func TestClaudeContinuesInAnotherFolder(t *testing.T) {
 	})
 }
 
-// end ends the shell of a tool, which a killed agent leaves behind, as its sandbox would.
+// end kills the shell of a tool that a killed agent leaves behind, as the end of its sandbox would.
 func end(t *testing.T, pid string) {
 	t.Helper()
 	n, err := strconv.Atoi(pid)
@@ -300,7 +302,7 @@ func end(t *testing.T, pid string) {
 	_ = syscall.Kill(n, syscall.SIGKILL)
 }
 
-// parentOf is the process that started another one.
+// parentOf returns the parent of a process.
 func parentOf(t *testing.T, pid string) string {
 	t.Helper()
 	text, err := os.ReadFile("/proc/" + pid + "/stat")
@@ -309,8 +311,8 @@ func parentOf(t *testing.T, pid string) string {
 	return strings.Fields(rest)[1]
 }
 
-// A restart of the agent in the same sandbox also resumes the session.
-func TestClaudeGoesOnAfterARestart(t *testing.T) {
+// TestClaude_ResumesAfterRestart checks that a restarted agent in the same sandbox resumes the session.
+func TestClaude_ResumesAfterRestart(t *testing.T) {
 	eachVersion(t, func(t *testing.T, path string) {
 		hold, begun := make(chan struct{}), make(chan struct{})
 		b, model := claudeBox(t, path, modeltest.Turn{Text: "The answer is 42.", Tools: []modeltest.Tool{bash("true")}}, modeltest.Turn{Hold: hold, Begun: begun})
@@ -329,7 +331,7 @@ func TestClaudeGoesOnAfterARestart(t *testing.T) {
 	})
 }
 
-func TestClaudeFails(t *testing.T) {
+func TestClaude_Failures(t *testing.T) {
 	reset := time.Now().Add(time.Hour).Truncate(time.Second)
 	limited := http.Header{
 		"Anthropic-Ratelimit-Unified-Status": {"rejected"}, "Anthropic-Ratelimit-Unified-Reset": {strconv.FormatInt(reset.Unix(), 10)},
@@ -370,8 +372,8 @@ func TestClaudeFails(t *testing.T) {
 	})
 }
 
-// What one process has spent of the budget, and which turns it took, the next one does not have.
-func TestClaudeHasOneBudget(t *testing.T) {
+// TestClaude_Budget checks that processes of an attempt share its budget and turns.
+func TestClaude_Budget(t *testing.T) {
 	eachVersion(t, func(t *testing.T, path string) {
 		turn := modeltest.Turn{Text: "Said.", Usage: modeltest.Usage{Input: 300_000}}
 		b, model := claudeBox(t, path, turn, turn)
@@ -391,8 +393,8 @@ func TestClaudeHasOneBudget(t *testing.T) {
 	})
 }
 
-// A model endpoint that is down for a while costs time and nothing else.
-func TestClaudeOutlastsAnOutage(t *testing.T) {
+// TestClaude_Outage checks that a temporary outage of the model endpoint costs time only.
+func TestClaude_Outage(t *testing.T) {
 	eachVersion(t, func(t *testing.T, path string) {
 		turns := modeltest.Times(4, modeltest.Turn{Cut: modeltest.CutBefore})
 		turns = append(turns, modeltest.Turn{Text: "A long answer that is cut.", Cut: modeltest.CutReset}, modeltest.Turn{Text: "Whole."})
@@ -411,8 +413,9 @@ func TestClaudeOutlastsAnOutage(t *testing.T) {
 	})
 }
 
-// A process that a tool leaves behind, in a session of its own, is ended with the agent.
-func TestClaudeLeavesNobodyBehind(t *testing.T) {
+// TestClaude_KillsLeftOverProcesses checks that a process which a tool leaves in its own session is killed with the
+// agent.
+func TestClaude_KillsLeftOverProcesses(t *testing.T) {
 	eachVersion(t, func(t *testing.T, path string) {
 		b, _ := claudeBox(
 			t, path, modeltest.Turn{Tools: []modeltest.Tool{bash("(setsid sh -c 'echo $$ > pid; trap \"\" TERM HUP; exec python3 -c \"import time; time.sleep(1000)\"' > /dev/null 2>&1 &) ; while [ ! -s pid ]; do :; done; echo left")}},
@@ -424,7 +427,7 @@ func TestClaudeLeavesNobodyBehind(t *testing.T) {
 	})
 }
 
-func TestClaudeWaitsForMessagesBeforeItIsDone(t *testing.T) {
+func TestClaude_WaitsForMessages(t *testing.T) {
 	eachVersion(t, func(t *testing.T, path string) {
 		b, _ := claudeBox(t, path, modeltest.Turn{Text: "First."}, modeltest.Turn{Text: "More.", Expect: modeltest.Saying("and more")})
 		b.cfg.WaitForMessages, b.cfg.Idle = true, 6*time.Second
@@ -438,8 +441,8 @@ func TestClaudeWaitsForMessagesBeforeItIsDone(t *testing.T) {
 	})
 }
 
-// Continuous mode goes round until the work is clean, pushed and tested.
-func TestClaudeGoesRound(t *testing.T) {
+// TestClaude_Continuous checks that continuous mode iterates until the work is clean, pushed and tested.
+func TestClaude_Continuous(t *testing.T) {
 	eachVersion(t, func(t *testing.T, path string) {
 		b, _ := claudeBox(
 			t, path,
@@ -460,7 +463,7 @@ func TestClaudeGoesRound(t *testing.T) {
 	})
 }
 
-func TestClaudeSubagents(t *testing.T) {
+func TestClaude_Subagents(t *testing.T) {
 	eachVersion(t, func(t *testing.T, path string) {
 		b, model := claudeBox(
 			t, path, modeltest.Turn{Tools: []modeltest.Tool{{Name: "Task", Input: map[string]any{"description": "look", "prompt": "look around", "subagent_type": "general-purpose", "run_in_background": false}}}},
@@ -476,8 +479,8 @@ func TestClaudeSubagents(t *testing.T) {
 	})
 }
 
-// Each way to log in is used as it is meant, and alone; an endpoint may have a path.
-func TestClaudeLogsIn(t *testing.T) {
+// TestClaude_Credentials checks that each credential is used alone and correctly, and that an endpoint may have a path.
+func TestClaude_Credentials(t *testing.T) {
 	cases := map[string]struct{ env, want map[string]string }{
 		"key":          {map[string]string{"ANTHROPIC_API_KEY": "sk-one"}, map[string]string{"X-Api-Key": "sk-one", "Authorization": ""}},
 		"bearer":       {map[string]string{"ANTHROPIC_AUTH_TOKEN": "sk-two"}, map[string]string{"X-Api-Key": "", "Authorization": "Bearer sk-two"}},
@@ -503,8 +506,8 @@ func TestClaudeLogsIn(t *testing.T) {
 	})
 }
 
-// A skill of the repository is offered, and its use is reported.
-func TestClaudeSkills(t *testing.T) {
+// TestClaude_Skills checks that a skill of the repository is offered, and its use reported.
+func TestClaude_Skills(t *testing.T) {
 	eachVersion(t, func(t *testing.T, path string) {
 		b, model := claudeBox(t, path)
 		skill := modeltest.Tool{Name: "Skill", Input: map[string]any{"skill": "adding"}}
@@ -517,8 +520,8 @@ func TestClaudeSkills(t *testing.T) {
 	})
 }
 
-// Each change of a file by a shell command is reported with its kind.
-func TestClaudeChangesFiles(t *testing.T) {
+// TestClaude_ChangedFiles checks the kinds of changes by shell commands.
+func TestClaude_ChangedFiles(t *testing.T) {
 	eachVersion(t, func(t *testing.T, path string) {
 		b, model := claudeBox(t, path)
 		b.cfg.Setup = ": > empty; : > other; seq 100 > long; echo gone > gone"

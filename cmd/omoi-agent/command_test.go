@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheCommandAgent(t *testing.T) {
+func TestCommand(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		command []string
@@ -42,8 +42,9 @@ func TestTheCommandAgent(t *testing.T) {
 	}
 }
 
-// Where there is only a socket, a program that knows URLs alone still reaches its own routes.
-func TestTheCommandAgentBehindASocket(t *testing.T) {
+// TestCommand_BehindASocket checks that a program which only knows URLs reaches its own routes of an API behind a
+// socket.
+func TestCommand_BehindASocket(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("no python3 here")

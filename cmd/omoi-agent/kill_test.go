@@ -12,13 +12,13 @@ import (
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
-// The program is killed in the middle of its work, again and again, while the network drops
-// requests and answers: what it had emitted arrives, each event once, in order.
-func TestKilledAgainAndAgainOverTheSameSpool(t *testing.T) {
+// TestKilledRepeatedly kills the program repeatedly while the network loses requests and answers: all emitted events
+// arrive, each once and in order.
+func TestKilledRepeatedly(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `{"steps": [{"flood": {"events": 900, "bytes": 50}}, {"flood": {"events": 900, "bytes": 50}}, {"flood": {"events": 900, "bytes": 50}}, {"say": "done"}]}`)
 	rng := rand.New(rand.NewPCG(11, 12))
-	b.server.FaultOf = func(int) agenttest.Fault { // called under the server's lock
+	b.server.FaultOf = func(int) agenttest.Fault { // called with the server's lock
 		faults := []agenttest.Fault{{CutBefore: true}, {CutAfter: true}, {Status: 502}, {Keep: 1 + rng.IntN(50)}}
 		return append(faults, make([]agenttest.Fault, 6)...)[rng.IntN(10)]
 	}
@@ -51,8 +51,8 @@ func TestKilledAgainAndAgainOverTheSameSpool(t *testing.T) {
 	require.Len(t, b.server.Of("agent.completed"), 1)
 }
 
-// A program must not go on, and cost, when its agent is killed.
-func TestAKilledAgentTakesItsProgramAlong(t *testing.T) {
+// TestKilled_ProgramDies checks that the program of a killed agent does not continue.
+func TestKilled_ProgramDies(t *testing.T) {
 	t.Parallel()
 	const does = `echo $$ > pid; while :; do sleep 1; done`
 	command, scripted := newBox(t, ""), newBox(t, `{"steps": [{"bash": "`+does+`"}]}`)
@@ -66,7 +66,7 @@ func TestAKilledAgentTakesItsProgramAlong(t *testing.T) {
 	}
 }
 
-// gone reports whether a process has ended; one that nobody waits for may stay as a zombie.
+// gone reports whether a process has ended; a zombie has ended.
 func gone(pid string) bool {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	return err != nil || strings.Contains(string(stat), ") Z ")

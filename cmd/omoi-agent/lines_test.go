@@ -13,8 +13,8 @@ import (
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
-// A program that speaks event lines tells what an agent of ours would, its outcome too; the rest is output.
-func TestAProgramSpeaksEventLines(t *testing.T) {
+// TestCommand_EventLines checks that event lines become events, including the outcome, and that all else is output.
+func TestCommand_EventLines(t *testing.T) {
 	t.Parallel()
 	b := commandBox(t, `
 echo plain
@@ -35,7 +35,7 @@ exit 3`)
 	require.NotContains(t, kept.Content, "plain")
 }
 
-func TestAProgramTellsItsFailure(t *testing.T) {
+func TestCommand_ReportsFailure(t *testing.T) {
 	t.Parallel()
 	for line, kind := range map[string]string{
 		`event agent.error '{"error":"no","failure_class":"credentials"}'`: "agent.error",
@@ -50,8 +50,8 @@ func TestAProgramTellsItsFailure(t *testing.T) {
 	}
 }
 
-// Lines of any length do no harm: one that is too long is output.
-func TestALongLineIsBounded(t *testing.T) {
+// TestCommand_LongLine checks that a line which is too long is output.
+func TestCommand_LongLine(t *testing.T) {
 	t.Parallel()
 	b := commandBox(t, `
 long() { printf '{"omoi":"event","event_type":"agent.message","event_data":{"content":"'; head -c $1 /dev/zero | tr '\0' x; echo '"}}'; }
@@ -61,8 +61,8 @@ long 3000000; long 30000000; echo done`)
 	require.Len(t, b.one("agent.completed")["final_output"], 64<<10)
 }
 
-// What a program says itself of a file is not told again.
-func TestAProgramTellsOfItsOwnEdits(t *testing.T) {
+// TestCommand_OwnEdits checks that an edit which the program reports is not reported again.
+func TestCommand_OwnEdits(t *testing.T) {
 	t.Parallel()
 	b := commandBox(t, `echo a > mine; echo b > other; event agent.file_edited '{"file_path":"'"$PWD"'/mine","change_type":"created","full_diff":"+a"}'`)
 	require.Equal(t, 0, b.run())
@@ -72,8 +72,8 @@ func TestAProgramTellsOfItsOwnEdits(t *testing.T) {
 	require.EqualValues(t, 2, b.one("agent.completed")["files_changed"])
 }
 
-// No sum that a program tells is more than a number; and the iterations are omoi's own.
-func TestASumIsANumber(t *testing.T) {
+// TestCommand_InvalidSums checks that reported costs stay valid numbers, and that omoi counts the iterations itself.
+func TestCommand_InvalidSums(t *testing.T) {
 	t.Parallel()
 	b := commandBox(t, `echo x > left; event continuous.started '{}'; event iteration.started '{}'; for i in 1 2; do event agent.assistant_message '{"content":"x","usage":{"input_tokens":1e308}}'; done`)
 	b.cfg.Continuous = true
@@ -86,7 +86,7 @@ func TestASumIsANumber(t *testing.T) {
 	require.Len(t, b.server.Of("iteration.started"), 3)
 }
 
-func TestALimitIsOne(t *testing.T) {
+func TestCommand_InvalidLimit(t *testing.T) {
 	t.Parallel()
 	for name, value := range map[string]string{"MAX_DURATION_SECONDS": "1e10", "MAX_ITERATIONS": "0.5", "MAX_TURNS": "inf", "MAX_BUDGET_USD": "-1"} {
 		b := commandBox(t, "true")
@@ -96,8 +96,8 @@ func TestALimitIsOne(t *testing.T) {
 	}
 }
 
-// A program that neither speaks nor hears is run once an attempt: the next attempt is its next chance.
-func TestAPlainProgramIsRunOnce(t *testing.T) {
+// TestCommand_PlainProgramRunsOnce checks that a program without event lines and messages runs once an attempt.
+func TestCommand_PlainProgramRunsOnce(t *testing.T) {
 	t.Parallel()
 	for does, why := range map[string]string{"echo sorry; exit 3": "exit code 3 (exited). The end of its output:\nsorry", `printf 'starting\n\nno disk\n'; exit 3`: "starting\nno disk", "echo x > left": "left"} {
 		b := commandBox(t, does)
@@ -109,8 +109,9 @@ func TestAPlainProgramIsRunOnce(t *testing.T) {
 	}
 }
 
-// Messages are left to a program that looks for them itself, but an interrupt stops it.
-func TestAnInterruptStopsAProgramThatIsToldNothing(t *testing.T) {
+// TestCommand_InterruptWithoutMessages checks that a program which polls for messages itself gets them, and that an
+// interrupt stops it.
+func TestCommand_InterruptWithoutMessages(t *testing.T) {
 	t.Parallel()
 	b := commandBox(t, stray+`touch begun; trap 'echo stopped >> log; exit 0' INT; stray; while :; do sleep 0.05; done`)
 	_, wait := b.start()
@@ -125,14 +126,15 @@ func TestAnInterruptStopsAProgramThatIsToldNothing(t *testing.T) {
 	b.used("m1")
 }
 
-// What a program was told and did not read is not taken for said.
-func TestAMessageThatNobodyReadsIsDropped(t *testing.T) {
+// TestCommand_UnreadMessage checks that a message which the program did not read does not count as delivered.
+func TestCommand_UnreadMessage(t *testing.T) {
 	t.Parallel()
 	b := commandBox(t, `[ -e begun ] && { touch again; exit; }; touch begun; while [ ! -e go ]; do sleep 0.02; done`)
 	b.cfg.ReadsMessages = true
 	_, wait := b.start()
 	waitExists(t, b.at("begun"))
-	b.server.Say(agenttest.Message{ID: "m1", Content: strings.Repeat("x", 100_000), Type: "user_message"}) // more than a pipe holds
+	// More than a pipe holds.
+	b.server.Say(agenttest.Message{ID: "m1", Content: strings.Repeat("x", 100_000), Type: "user_message"})
 	b.server.Wait(t, agenttest.Has("agent.message_injected", 1))
 	require.NoError(t, os.WriteFile(b.at("go"), nil, 0o600))
 	require.Equal(t, 0, wait().ExitCode())
@@ -141,8 +143,8 @@ func TestAMessageThatNobodyReadsIsDropped(t *testing.T) {
 	b.one("agent.completed")
 }
 
-// A later attempt of a program continues the transcript of an earlier one.
-func TestAProgramsTranscriptGoesOn(t *testing.T) {
+// TestCommand_ContinuesTranscript checks that a later attempt continues the transcript of an earlier one.
+func TestCommand_ContinuesTranscript(t *testing.T) {
 	t.Parallel()
 	b := commandBox(t, `grep -q 'The answer' "$SESSION_TRANSCRIPT_PATH" && says "session $RESUME_SESSION_ID"`)
 	b.server.Keep("earlier", `{"omoi":"event","event_type":"agent.message","event_data":{"content":"The answer"}}`+"\n")
@@ -153,8 +155,9 @@ func TestAProgramsTranscriptGoesOn(t *testing.T) {
 	require.Equal(t, 3, strings.Count(kept.Content, "\n"), "behind what was said before")
 }
 
-// What is said of work that passes is a further round; the one before it is complete.
-func TestAProgramThatPassesIsToldMore(t *testing.T) {
+// TestCommand_MessageAfterSuccess checks that a message after passing work starts another iteration, and that the
+// earlier one is complete.
+func TestCommand_MessageAfterSuccess(t *testing.T) {
 	t.Parallel()
 	b := commandBox(t, `[ -e begun ] && read -r said; touch begun; says done`)
 	b.cfg.ReadsMessages, b.cfg.WaitForMessages, b.cfg.Continuous, b.cfg.Env["REQUIRE_CLEAN_GIT"] = true, true, true, "false"

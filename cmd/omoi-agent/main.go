@@ -1,5 +1,4 @@
-// Command omoi-agent is the program that omoi puts into a sandbox: it runs the coding agent
-// there and reports what happens.
+// Command omoi-agent runs a coding agent in a sandbox of omoi and reports its events.
 package main
 
 import (
@@ -20,6 +19,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
+	"github.com/omoi-dev/omoi/internal/agent/checkpoints"
 	"github.com/omoi-dev/omoi/internal/agent/claude"
 	"github.com/omoi-dev/omoi/internal/agent/command"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
@@ -34,19 +34,20 @@ const usage = `omoi-agent runs a coding agent inside a sandbox of omoi.
 
   omoi-agent run --config PATH       run the agent to its end
   omoi-agent collect --config PATH   collect the work; prints one JSON object
-  omoi-agent flush --config PATH     send what an agent that has ended left in its spool
-  omoi-agent probe --dir DIR         look at the agent's spool; prints one JSON object
+  omoi-agent flush --config PATH     send the remaining events of an ended agent
+  omoi-agent checkpoint --config PATH   take the checkpoint of an agent that ended without one
+  omoi-agent probe --dir DIR         inspect the agent's spool; prints one JSON object
   omoi-agent version
 `
 
-// Exit codes beside those of a run.
+// Exit codes other than those of a run.
 const (
 	exitFailed = 1
 	exitUsage  = 2
 )
 
 func main() {
-	// The agent shares the sandbox's memory with the work; it can do with little.
+	// A lower GC target saves memory, which omoi-agent shares with the work in the sandbox.
 	debug.SetGCPercent(50)
 	os.Exit(start(os.Args[1:], os.Stdout, os.Stderr))
 }
@@ -62,7 +63,11 @@ func start(args []string, out, errs io.Writer) int {
 	case "collect":
 		return withConfig(args[1:], errs, func(cfg agentconfig.Config, errs io.Writer) int { return collect(cfg, out, errs) })
 	case "flush":
-		return withConfig(args[1:], errs, flush)
+		return withConfig(args[1:], errs, func(cfg agentconfig.Config, errs io.Writer) int { return afterwards("flush", agent.Flush, cfg, errs) })
+	case "checkpoint":
+		return withConfig(args[1:], errs, func(cfg agentconfig.Config, errs io.Writer) int {
+			return afterwards("checkpoint", agent.KeepCheckpoint, cfg, errs)
+		})
 	case "probe":
 		return probe(args[1:], out, errs)
 	case "version":
@@ -86,7 +91,7 @@ func version() string {
 	return info.Main.Version
 }
 
-// option reads --name VALUE or --name=VALUE, and nothing else.
+// option parses --name VALUE or --name=VALUE as the only argument.
 func option(args []string, name string) (string, bool) {
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -109,7 +114,7 @@ func withConfig(args []string, errs io.Writer, do func(agentconfig.Config, io.Wr
 	return do(cfg, errs)
 }
 
-// readConfig accepts the protocol of this build and the one before it.
+// readConfig reads a configuration of the current or the previous protocol version.
 func readConfig(path string) (agentconfig.Config, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -120,15 +125,15 @@ func readConfig(path string) (agentconfig.Config, error) {
 		return agentconfig.Config{}, fmt.Errorf("read configuration %s: %w", path, err)
 	}
 	if cfg.Protocol < agentconfig.Protocol-1 || cfg.Protocol > agentconfig.Protocol {
-		return agentconfig.Config{}, fmt.Errorf("the configuration is of protocol %d, this program speaks %d", cfg.Protocol, agentconfig.Protocol)
+		return agentconfig.Config{}, fmt.Errorf("the configuration has protocol %d, and this program supports %d", cfg.Protocol, agentconfig.Protocol)
 	}
 	if cfg.SandboxID == "" {
-		return agentconfig.Config{}, errors.New("the configuration names no sandbox_id")
+		return agentconfig.Config{}, errors.New("the configuration has no sandbox_id")
 	}
 	return cfg, nil
 }
 
-// runtimes start the agents of [task.Runtimes] that do not connect themselves.
+// runtimes returns the runtimes of [task.Runtimes] that omoi-agent starts.
 func runtimes() map[string]agent.Runtime {
 	return map[string]agent.Runtime{
 		task.AgentClaude: claude.Runtime{}, task.AgentScripted: scripted.Runtime{}, task.AgentCommand: command.Runtime{},
@@ -151,15 +156,16 @@ func run(cfg agentconfig.Config, errs io.Writer) int {
 	return code
 }
 
-// collectTime is shorter than the caller's timeout, so that the caller gets what was found by then.
+// collectTime is the timeout of collect. collectTime is shorter than the caller's, so that the caller gets a partial
+// result.
 const collectTime = 3*time.Minute + 30*time.Second
 
-// flush works until it is done or ended: who runs it bounds it.
-func flush(cfg agentconfig.Config, errs io.Writer) int {
+// afterwards runs what follows an agent that has ended, until it is done or ended: who runs it sets the limit.
+func afterwards(name string, do func(context.Context, agentconfig.Config, agent.Deps) error, cfg agentconfig.Config, errs io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	if err := agent.Flush(ctx, cfg, agent.Deps{Log: slog.New(slog.NewTextHandler(errs, nil))}); err != nil {
-		_, _ = fmt.Fprintf(errs, "omoi-agent: flush: %s\n", err)
+	if err := do(ctx, cfg, agent.Deps{Log: slog.New(slog.NewTextHandler(errs, nil))}); err != nil {
+		_, _ = fmt.Fprintf(errs, "omoi-agent: %s: %s\n", name, err)
 		return exitFailed
 	}
 	return 0
@@ -179,6 +185,7 @@ func collect(cfg agentconfig.Config, out, errs io.Writer) int {
 	if left, err := spool.Look(filepath.Join(dir, agent.SpoolName), spool.Clock()); err == nil {
 		found.Unsent = left.Unsent
 	}
+	found.Unkept = checkpoints.Unfinished(dir)
 	return printJSON(out, errs, found)
 }
 

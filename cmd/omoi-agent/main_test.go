@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,7 +21,7 @@ import (
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
-// binary is the agent as it is shipped: static.
+// binary builds omoi-agent as in a release: static.
 var binary = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "omoi-agent-test-")
 	if err != nil {
@@ -43,12 +44,15 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// box is a sandbox's folders with a configuration.
+// box has the folders of a sandbox and a configuration.
 type box struct {
 	t      *testing.T
 	server *agenttest.Server
 	cfg    agentconfig.Config
-	host   string // hosting repository
+	host   string   // hosting repository
+	env    []string // of omoi-agent; nil: that of the test
+	inside []string // command that runs omoi-agent; empty: none
+	log    *strings.Builder
 }
 
 func newBox(t *testing.T, script string) *box {
@@ -85,7 +89,8 @@ func (b *box) command(args ...string) *exec.Cmd {
 	b.t.Helper()
 	path, err := binary()
 	require.NoError(b.t, err)
-	return exec.CommandContext(b.t.Context(), path, args...)
+	line := slices.Concat(b.inside, []string{path}, args)
+	return exec.CommandContext(b.t.Context(), line[0], line[1:]...)
 }
 
 // start starts the agent; the returned function waits for its end.
@@ -98,7 +103,8 @@ func (b *box) start() (*exec.Cmd, func() *os.ProcessState) {
 	require.NoError(b.t, os.WriteFile(path, text, 0o600))
 	cmd := b.command("run", "--config", path)
 	var log strings.Builder
-	cmd.Stdout, cmd.Stderr = &log, &log
+	b.log = &log
+	cmd.Stdout, cmd.Stderr, cmd.Env = &log, &log, b.env
 	require.NoError(b.t, cmd.Start())
 	b.t.Cleanup(func() {
 		_ = cmd.Process.Kill()
@@ -138,7 +144,7 @@ func bounds(types ...string) []string {
 	return append(append([]string{"agent.started"}, types...), "agent.completed", "agent.shutdown")
 }
 
-func TestStepsMakeTheEventsOfARealAgent(t *testing.T) {
+func TestScripted_Events(t *testing.T) {
 	t.Parallel()
 	tool := []string{"agent.assistant_message", "agent.tool_use", "agent.tool_completed", "agent.tool_result"}
 	edit := []string{"agent.assistant_message", "agent.tool_use", "agent.tool_completed", "agent.file_edited", "agent.tool_result"}
@@ -189,7 +195,7 @@ func TestStepsMakeTheEventsOfARealAgent(t *testing.T) {
 	}
 }
 
-func TestAWholeTask(t *testing.T) {
+func TestScripted_WholeTask(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `{"steps": [
 		{"write": {"path": "sum.sh", "content": "echo $((6*7))\n"}},
@@ -245,7 +251,7 @@ func TestAWholeTask(t *testing.T) {
 	require.Len(t, spools, 1)
 }
 
-func TestPathsStayInside(t *testing.T) {
+func TestScripted_PathsOutsideOfTheWorkspace(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `{"steps": [
 		{"bash": "ln -s /etc outside; mkfifo pipe"},
@@ -264,7 +270,7 @@ func TestPathsStayInside(t *testing.T) {
 	require.EqualValues(t, 4, b.one("agent.completed")["tool_errors"])
 }
 
-func TestAnUnknownStepIsInvalidInput(t *testing.T) {
+func TestScripted_UnknownStep(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `{"steps": [{"write": {"path": "a", "content": ""}}, {"dance": true}]}`)
 	require.Equal(t, 1, b.run())
@@ -274,7 +280,7 @@ func TestAnUnknownStepIsInvalidInput(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(b.cfg.Workspace, "a"), "nothing runs of a script that is wrong")
 }
 
-func TestTroubleBeforeTheStart(t *testing.T) {
+func TestRun_FailsBeforeTheStart(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		spoil func(*box)
@@ -300,7 +306,7 @@ func TestTroubleBeforeTheStart(t *testing.T) {
 	}
 }
 
-func TestSetupRunsBeforeTheAgent(t *testing.T) {
+func TestSetup(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `{"steps": [{"bash": "cat made"}]}`)
 	b.cfg.Setup = "echo by setup > made; echo installed"
@@ -310,11 +316,11 @@ func TestSetupRunsBeforeTheAgent(t *testing.T) {
 	require.Empty(t, b.server.Of("agent.file_edited"), "what setup did is not the agent's work")
 }
 
-func TestASetupThatFailsSaysHow(t *testing.T) {
+func TestSetup_Fails(t *testing.T) {
 	t.Parallel()
 	for setup, says := range map[string]string{
 		"yes filler | head -c 100000; echo oops; exit 4": "exit code 4. The end of its output:",
-		"sleep 1000": "was ended after 300ms (the project's setup_timeout_seconds allows no more)",
+		"sleep 1000": "exceeded its timeout of 300ms (setup_timeout_seconds of the project)",
 		"make-it-so": "not found",
 		"exit 3":     "(none)",
 	} {
@@ -336,7 +342,7 @@ func TestASetupThatFailsSaysHow(t *testing.T) {
 	}
 }
 
-func TestWorkWithoutARepository(t *testing.T) {
+func TestRun_WithoutRepository(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `{"steps": [{"bash": "echo x > f"}]}`)
 	b.cfg.Repo = nil
@@ -347,7 +353,7 @@ func TestWorkWithoutARepository(t *testing.T) {
 	require.NotEmpty(t, got.Patch)
 }
 
-func TestMessagesReachAWaitingStep(t *testing.T) {
+func TestScripted_WaitMessage(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `{"steps": [{"wait_message": {}}, {"say": "you said {{message}}"}]}`)
 	_, wait := b.start()
@@ -359,7 +365,7 @@ func TestMessagesReachAWaitingStep(t *testing.T) {
 	b.used("m1")
 }
 
-// used: no restart hands the message out again.
+// used waits until no restart hands out the message again.
 func (b *box) used(id string) {
 	b.t.Helper()
 	text, err := os.ReadFile(filepath.Join(b.cfg.Dir, "used_messages"))
@@ -371,7 +377,7 @@ func (b *box) used(id string) {
 	require.Contains(b.t, notes.Used, id)
 }
 
-func TestAnInterruptStopsTheStep(t *testing.T) {
+func TestScripted_Interrupt(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{`{"bash": "echo begun > begun; sleep 1000 & sleep 1000"}`, `{"hang": true}`, `{"sleep_s": 1000}`, `{"wait_message": {}}`} {
 		t.Run(step, func(t *testing.T) {
@@ -393,7 +399,7 @@ func TestAnInterruptStopsTheStep(t *testing.T) {
 	}
 }
 
-func TestWaitingForMessagesAfterTheWork(t *testing.T) {
+func TestScripted_WaitsForMessages(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `{"steps": [{"say": "done"}]}`)
 	b.cfg.WaitForMessages = true
@@ -421,7 +427,7 @@ func TestWaitingForMessagesAfterTheWork(t *testing.T) {
 	require.Equal(t, "sigterm", b.one("agent.shutdown")["reason"])
 }
 
-func TestSIGTERMEndsTheTreeAndSaysSo(t *testing.T) {
+func TestRun_SIGTERM(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `{"steps": [{"bash": "echo partial; (setsid sh -c 'echo $$ > pid; trap \"\" TERM; while :; do sleep 1; done' &); while [ ! -s pid ]; do sleep 0.01; done; cp pid ready; sleep 1000"}]}`)
 	cmd, wait := b.start()
@@ -447,7 +453,7 @@ func waitFile(t *testing.T, path string) string {
 	return text
 }
 
-func TestHeartbeatsWhileACommandRuns(t *testing.T) {
+func TestHeartbeats_DuringACommand(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `{"steps": [{"bash": "while [ ! -e go ]; do sleep 0.01; done"}]}`)
 	b.cfg.Heartbeat = 5 * time.Millisecond
@@ -461,7 +467,7 @@ func TestHeartbeatsWhileACommandRuns(t *testing.T) {
 	require.Equal(t, "agent.heartbeat", b.server.Events()[1].Type)
 }
 
-func TestACrashLosesNothingAndARestartGoesOn(t *testing.T) {
+func TestRun_AfterCrash(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `{"steps": [{"say": "one"}, {"flood": {"events": 300, "bytes": 100}}, {"crash": "SIGKILL"}, {"say": "two"}]}`)
 	_, wait := b.start()
@@ -485,7 +491,7 @@ func TestACrashLosesNothingAndARestartGoesOn(t *testing.T) {
 	require.Len(t, b.server.Of("agent.completed"), 1)
 }
 
-func TestTheEndWaitsForAnAPIThatIsDown(t *testing.T) {
+func TestRun_APIDownAtTheEnd(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `{"steps": [{"say": "x"}]}`)
 	b.server.FaultOf = func(n int) agenttest.Fault {
@@ -498,7 +504,7 @@ func TestTheEndWaitsForAnAPIThatIsDown(t *testing.T) {
 	require.Len(t, b.server.Of("agent.completed"), 1)
 }
 
-func TestGoneStopsTheAgent(t *testing.T) {
+func TestRun_SandboxDeleted(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `{"steps": [{"hang": true}]}`)
 	b.server.FaultOf = func(int) agenttest.Fault { return agenttest.Fault{Status: 410} }

@@ -21,7 +21,7 @@ import (
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
-// disk are the files of a sandbox that is a folder.
+// disk accesses the files of a sandbox that is a folder.
 type disk struct{}
 
 func (disk) ReadFile(_ context.Context, path string) (io.ReadCloser, error) { return os.Open(path) }
@@ -45,7 +45,7 @@ func (t to) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// pulled makes a box whose agent reaches nothing and knows no token.
+// pulled returns a box whose agent has no network and no token.
 func pulled(t *testing.T, script string) *box {
 	t.Helper()
 	b := newBox(t, script)
@@ -53,7 +53,7 @@ func pulled(t *testing.T, script string) *box {
 	return b
 }
 
-// carry is the worker's side; the returned function ends it, in the middle of whatever it does.
+// carry runs the worker's side; the returned function ends it at any point of its work.
 func (b *box) carry() (stop func()) {
 	p := mailbox.NewForwarder(mailbox.Route{
 		Files: disk{}, Dir: b.cfg.Dir, API: to{strings.TrimPrefix(b.server.URL, "http://")},
@@ -77,7 +77,7 @@ func (b *box) carry() (stop func()) {
 	return stop
 }
 
-func TestAnAgentThatReachesNothing(t *testing.T) {
+func TestPull(t *testing.T) {
 	t.Parallel()
 	b := pulled(t, `{"steps": [{"say": "hello"}, {"wait_message": {"timeout_s": 60}}, {"say": "heard {{message}}"}, {"flood": {"events": 900, "bytes": 2000}}]}`)
 	b.carry()
@@ -95,8 +95,8 @@ func TestAnAgentThatReachesNothing(t *testing.T) {
 	require.Zero(t, look.Unsent, "what is stored is let go")
 }
 
-// A program that knows URLs alone reaches its own routes by files too.
-func TestTheCommandAgentThatReachesNothing(t *testing.T) {
+// TestPull_Command checks that a program which only knows URLs reaches its own routes through files.
+func TestPull_Command(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("SKIPPED: no python3 here")
@@ -113,9 +113,9 @@ u.urlopen(u.Request(os.environ['CALLBACK_URL']+'/api/v1/sandboxes/sbx/events', j
 	b.one("agent.completed")
 }
 
-// The carrier dies in the middle again and again, requests and answers are lost: each event is
-// stored once, in order.
-func TestCarriersThatDie(t *testing.T) {
+// TestPull_ForwarderDies kills the forwarder repeatedly and loses requests and answers: each event is stored once and
+// in order.
+func TestPull_ForwarderDies(t *testing.T) {
 	t.Parallel()
 	b := pulled(t, `{"steps": [{"flood": {"events": 900, "bytes": 50}}, {"flood": {"events": 900, "bytes": 50}}, {"say": "done"}]}`)
 	b.server.FaultOf = func(n int) agenttest.Fault {
@@ -135,8 +135,8 @@ func TestCarriersThatDie(t *testing.T) {
 	b.one("agent.completed")
 }
 
-// What a killed agent left in its spool is read after its end.
-func TestWhatAKilledAgentLeft(t *testing.T) {
+// TestPull_AfterKill checks that the spool of a killed agent is read after its end.
+func TestPull_AfterKill(t *testing.T) {
 	t.Parallel()
 	b := pulled(t, `{"steps": [{"say": "last words"}, {"sleep_s": 600}]}`)
 	cmd, wait := b.start()
@@ -157,8 +157,8 @@ func TestWhatAKilledAgentLeft(t *testing.T) {
 	require.Len(t, b.server.Of("agent.started"), 1)
 }
 
-// The outbox opens the sandbox's own routes only.
-func TestTheOutboxIsHostile(t *testing.T) {
+// TestPull_HostileOutbox checks that an outbox reaches the sandbox's own routes only.
+func TestPull_HostileOutbox(t *testing.T) {
 	t.Parallel()
 	b := pulled(t, "")
 	require.NoError(t, os.MkdirAll(filepath.Join(b.cfg.Dir, "post", "in"), 0o755))

@@ -15,7 +15,7 @@ import (
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
-// fakeClaude is a program that speaks the protocol of Claude Code and then runs a test's script.
+// fakeClaude is a program that speaks the protocol of Claude Code and runs a test's script.
 const fakeClaude = `#!/bin/bash
 [ "$1" = --version ] && { echo "2.1.1 (Claude Code)"; exit; }
 replay() {
@@ -28,7 +28,7 @@ replay
 result() { echo '{"type":"result","subtype":"success","is_error":'$1',"result":"'"$2"'","total_cost_usd":0.5,"modelUsage":{"claude-opus-5":{"inputTokens":7,"costUSD":0.5}}}'; }
 `
 
-// fakeClaudeBox is a sandbox whose agent is fakeClaude. It needs no model and no network.
+// fakeClaudeBox returns a sandbox whose agent is fakeClaude. fakeClaudeBox needs no model and no network.
 func fakeClaudeBox(t *testing.T, does string) *box {
 	t.Helper()
 	b := newBox(t, "")
@@ -38,10 +38,10 @@ func fakeClaudeBox(t *testing.T, does string) *box {
 	return b
 }
 
-// wantsNoCommit is set to false where nothing is to be committed: an implementation is complete only with work.
+// wantsNoCommit is set to false for tests without commits, because an implementation is complete only with work.
 const wantsNoCommit = "REQUIRE_CODE_PUSHED"
 
-// commandBox is a sandbox in which a shell script is the agent.
+// commandBox returns a sandbox in which a shell script is the agent.
 func commandBox(t *testing.T, does string) *box {
 	t.Helper()
 	b := newBox(t, "")
@@ -49,13 +49,13 @@ func commandBox(t *testing.T, does string) *box {
 	return b
 }
 
-// speaks are the words of a program that speaks event lines.
+// speaks are the event lines of a program.
 const speaks = `
 event() { printf '{"omoi":"event","event_type":"%s","event_data":%s}\n' "$1" "$2"; }
 says() { event agent.assistant_message '{"model":"m"}'; event agent.message '{"content":"'"$1"'"}'; }
 `
 
-// kinds are the runtimes that every agent of ours is one of, told the same things.
+// kinds returns boxes of all runtimes with the same scenarios.
 func kinds(t *testing.T) map[string]map[string]func() *box {
 	t.Helper()
 	const tree = `(setsid sh -c 'echo $$ > pid; trap \"\" TERM; while :; do sleep 1; done' &); while [ ! -s pid ]; do sleep 0.01; done; cp pid ready; sleep 1000`
@@ -70,8 +70,8 @@ func kinds(t *testing.T) map[string]map[string]func() *box {
 	}
 }
 
-// TestEveryRuntime holds all of them to one contract: one outcome, told once; a restart over
-// finished work does nothing; SIGTERM ends the whole tree within the grace time and says so.
+// TestEveryRuntime holds all runtimes to one contract: each outcome is reported once, a restart after finished work
+// does nothing, and SIGTERM kills all processes within the grace time and is reported.
 func TestEveryRuntime(t *testing.T) {
 	t.Parallel()
 	all := kinds(t)
@@ -115,8 +115,8 @@ func TestEveryRuntime(t *testing.T) {
 	}
 }
 
-// What a program says that is no line of its protocol, or too long for one, ends nothing.
-func TestBadLinesAreLetThrough(t *testing.T) {
+// TestInvalidLines checks that output which is not a valid line, or too long for one, ends nothing.
+func TestInvalidLines(t *testing.T) {
 	t.Parallel()
 	b := fakeClaudeBox(t, `
 echo 'no json'; echo '{"type":'; echo '[]'; echo; echo '{"type":"brand_new","x":{}}'; echo '{"type":"assistant","message":7}'
@@ -133,8 +133,8 @@ result false done; cat > /dev/null`)
 	require.Greater(t, b.one("agent.tool_result")["result_full_length"], 5e7, "left out, but for its length")
 }
 
-// A program that crashes or exits silently is reported with its exit, its last message and its usage.
-func TestHowAProgramDies(t *testing.T) {
+// TestProgramDies checks that a crash or a silent exit is reported with the exit code, the last message and the usage.
+func TestProgramDies(t *testing.T) {
 	t.Parallel()
 	const began = `
 echo '{"type":"stream_event","event":{"type":"message_start","message":{"id":"m","model":"claude-opus-5","usage":{"input_tokens":1000}}}}'
@@ -165,9 +165,9 @@ echo '{"type":"stream_event","event":{"type":"content_block_delta","delta":{"typ
 	}
 }
 
-// An interrupt ends the process of a program that does not listen; its session continues and
-// gets the messages that the process had not read.
-func TestAnInterruptEndsAProgramThatDoesNotListen(t *testing.T) {
+// TestInterrupt_Unanswered checks that an interrupt kills a program that does not respond, and that its session
+// continues with the unread messages.
+func TestInterrupt_Unanswered(t *testing.T) {
 	t.Parallel()
 	b := fakeClaudeBox(t, `if [ -e begun ]; then read -r said; replay; result false 'went on'; cat > /dev/null; exit; fi; touch begun; trap "" TERM INT; while :; do sleep 1; done`)
 	_, wait := b.start()

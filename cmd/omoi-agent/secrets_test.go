@@ -16,9 +16,9 @@ const (
 	boxSecret = "planted \"secret\" of the environment"
 )
 
-// An agent that prints all it was given tells neither its token nor the secrets of its
-// environment: not whole, not escaped.
-func TestWhatAnAgentPrintsHoldsNoSecret(t *testing.T) {
+// TestSecrets_InOutput checks that an agent that prints its whole environment reveals neither its token nor its
+// secrets, neither plain nor escaped.
+func TestSecrets_InOutput(t *testing.T) {
 	t.Parallel()
 	show := func(b *box) string {
 		return fmt.Sprintf("env; cat %s/agent.json; echo; echo token $SHORT", b.cfg.Dir)
@@ -47,8 +47,8 @@ func TestWhatAnAgentPrintsHoldsNoSecret(t *testing.T) {
 	}
 }
 
-// What the program says of work that it cannot collect is written into logs.
-func TestWhatCannotBeCollectedIsToldWithoutSecrets(t *testing.T) {
+// TestSecrets_InNotes checks the notes of collect, which are logged.
+func TestSecrets_InNotes(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, "")
 	b.cfg.Token, b.cfg.Workspace = boxToken, filepath.Join(t.TempDir(), boxToken)

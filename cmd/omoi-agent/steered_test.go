@@ -9,8 +9,8 @@ import (
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
-// A message that is read only after the final message starts another turn, and the agent waits for it.
-func TestAMessageAfterTheLastWordIsATurn(t *testing.T) {
+// TestMessage_AfterTheLastAnswer checks that a message which is read after the final answer starts another turn.
+func TestMessage_AfterTheLastAnswer(t *testing.T) {
 	t.Parallel()
 	b := fakeClaudeBox(t, `
 touch begun; read -r said; result false First; replay
@@ -24,8 +24,8 @@ cat > /dev/null`)
 	b.used("m1")
 }
 
-// An interrupt stops the test command too, and what was said meanwhile is not lost.
-func TestAnInterruptStopsTheTestCommand(t *testing.T) {
+// TestTestCommand_Interrupt checks that an interrupt stops the test command, and that earlier messages are not lost.
+func TestTestCommand_Interrupt(t *testing.T) {
 	t.Parallel()
 	b := fakeClaudeBox(t, `result false TASK_COMPLETE; while read -r said; do replay; result false TASK_COMPLETE; done`)
 	b.cfg.Continuous, b.cfg.TestCommand = true, `[ -e testing ] && exit; touch testing; while :; do sleep 1; done`
@@ -45,8 +45,8 @@ func TestAnInterruptStopsTheTestCommand(t *testing.T) {
 	}
 }
 
-// Continuous mode has no more time for a test command than for anything else.
-func TestTimeIsUpDuringTheTestCommand(t *testing.T) {
+// TestTestCommand_TimeLimit checks that the time limit of continuous mode includes the test command.
+func TestTestCommand_TimeLimit(t *testing.T) {
 	t.Parallel()
 	b := fakeClaudeBox(t, `result false TASK_COMPLETE; cat > /dev/null`)
 	b.cfg.Continuous, b.cfg.TestCommand = true, `while :; do sleep 1; done`
@@ -55,8 +55,8 @@ func TestTimeIsUpDuringTheTestCommand(t *testing.T) {
 	require.Equal(t, "max_duration_reached", b.one("continuous.completed")["stop_reason"])
 }
 
-// Several messages that come while nobody can be told all reach the program.
-func TestNoMessageIsLostDuringTheTestCommand(t *testing.T) {
+// TestTestCommand_Messages checks that all messages during the test command reach the program.
+func TestTestCommand_Messages(t *testing.T) {
 	t.Parallel()
 	b := fakeClaudeBox(t, `result false TASK_COMPLETE; while read -r said; do replay; result false TASK_COMPLETE; done`)
 	b.cfg.Continuous, b.cfg.TestCommand = true, `touch testing; while [ ! -e go ]; do sleep 0.02; done`
@@ -75,8 +75,8 @@ func TestNoMessageIsLostDuringTheTestCommand(t *testing.T) {
 	}
 }
 
-// A text that begins with a slash is none of the program's own commands.
-func TestASlashIsNoCommand(t *testing.T) {
+// TestSlash checks that text with a leading slash is not a command of the program.
+func TestSlash(t *testing.T) {
 	t.Parallel()
 	b := fakeClaudeBox(t, `case "$said" in *'"content":"/'*) result true 'a command';; *) result false done;; esac; cat > /dev/null`)
 	b.cfg.Title, b.cfg.Description = "/health answers 500", "/health answers 500; fix it"

@@ -13,11 +13,10 @@ import (
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
-// act is the same play of two agents: what a program does that speaks event lines, and what one does
-// that speaks as Claude Code does.
+// act is one scenario for two agents: one that prints event lines, and one that speaks as Claude Code.
 type act struct{ command, claude string }
 
-// both runs a test with each of them.
+// both runs a test with both agents.
 func (a act) both(t *testing.T, test func(t *testing.T, b *box)) {
 	t.Helper()
 	t.Parallel()
@@ -33,19 +32,19 @@ func (a act) both(t *testing.T, test func(t *testing.T, b *box)) {
 	})
 }
 
-// stray leaves a process that has left its process group and ends only by SIGKILL.
+// stray starts a process that leaves its process group and ignores all signals except SIGKILL.
 const stray = `
 stray() { (setsid sh -c 'echo $$ > pid; trap "" TERM INT; while :; do sleep 1; done' &); while [ ! -s pid ]; do sleep 0.01; done; cp pid ready; }
 deaf() { trap "" TERM INT; stray; while :; do sleep 1; done; }
 `
 
-// bashTool are the lines of a tool that Claude Code calls.
+// bashTool are the lines of a tool call of Claude Code.
 const bashTool = `
 call() { echo '{"type":"assistant","message":{"id":"'$1'","model":"claude-opus-5","content":[{"type":"tool_use","id":"'$1'","name":"Bash","input":{"command":"x"}}],"usage":{"input_tokens":'${2:-1}'}}}'; echo '{"type":"stream_event","event":{"type":"message_stop"}}'; }
 answer() { echo '{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"'$1'","content":"ok"}]}}'; }
 `
 
-func TestAnyAgentIsInterruptedAndGoesOn(t *testing.T) {
+func TestAgents_InterruptAndMessage(t *testing.T) {
 	act{
 		command: stray + `if [ -e begun ]; then read -r said; case "$said" in *'go on'*) says 'went on';; esac; exit; fi; touch begun; deaf`,
 		claude:  stray + `if [ -e begun ]; then result false 'went on'; cat > /dev/null; exit; fi; touch begun; deaf`,
@@ -65,7 +64,7 @@ func TestAnyAgentIsInterruptedAndGoesOn(t *testing.T) {
 	})
 }
 
-func TestAnyAgentThatIsInterruptedAndLeftAloneStops(t *testing.T) {
+func TestAgents_InterruptWithoutMessage(t *testing.T) {
 	act{command: stray + "deaf", claude: stray + "deaf"}.both(t, func(t *testing.T, b *box) {
 		b.cfg.Idle = time.Second
 		_, wait := b.start()
@@ -79,7 +78,7 @@ func TestAnyAgentThatIsInterruptedAndLeftAloneStops(t *testing.T) {
 	})
 }
 
-func TestAnyAgentIsToldWhileItWorks(t *testing.T) {
+func TestAgents_Message(t *testing.T) {
 	act{
 		command: `touch begun; read -r said; case "$said" in *'use tabs'*) event agent.message '{"content":"With tabs.","in_reply_to":"m1"}';; esac`,
 		claude:  `touch begun; read -r said; case "$said" in *'use tabs'*) replay; echo '{"type":"assistant","message":{"id":"a","model":"m","content":[{"type":"text","text":"With tabs."}]}}'; result false 'With tabs.';; esac; cat > /dev/null`,
@@ -95,8 +94,9 @@ func TestAnyAgentIsToldWhileItWorks(t *testing.T) {
 	})
 }
 
-// With wait_for_messages a finished agent waits for messages and continues with each.
-func TestAnyAgentWaitsForMessages(t *testing.T) {
+// TestAgents_WaitForMessages checks that a finished agent with wait_for_messages waits, and continues with each
+// message.
+func TestAgents_WaitForMessages(t *testing.T) {
 	act{
 		command: `[ -e begun ] && read -r said && says "told" && exit; touch begun; says done`,
 		claude:  `result false done; read -r said; replay; result false told; cat > /dev/null`,
@@ -119,7 +119,7 @@ func TestAnyAgentWaitsForMessages(t *testing.T) {
 	})
 }
 
-func TestAnyAgentsChangesAreTold(t *testing.T) {
+func TestAgents_ChangedFiles(t *testing.T) {
 	const changes = `echo x >> empty; mv long moved; rm gone; printf '\0' > binary; mkdir -p a/b; echo new > a/b/new; echo bye > README; `
 	act{
 		command: changes + `event agent.tool_result '{"tool_use_id":"t1","result":"ok"}'; echo last > last`,
@@ -146,7 +146,7 @@ func TestAnyAgentsChangesAreTold(t *testing.T) {
 	})
 }
 
-func TestAnyAgentHasABudget(t *testing.T) {
+func TestAgents_Budget(t *testing.T) {
 	act{
 		command: stray + `event agent.assistant_message '{"total_cost_usd":0.6}'; deaf`,
 		claude:  stray + bashTool + `call t1 200000; answer t1; deaf`,
@@ -160,8 +160,8 @@ func TestAnyAgentHasABudget(t *testing.T) {
 	})
 }
 
-// The limits of continuous mode hold for each of them, in the middle of a round too.
-func TestAnyAgentsRoundsAreLimited(t *testing.T) {
+// TestAgents_Limits checks that the limits of continuous mode also apply within an iteration.
+func TestAgents_Limits(t *testing.T) {
 	cases := map[string]struct {
 		act
 
@@ -209,8 +209,8 @@ func TestAnyAgentsRoundsAreLimited(t *testing.T) {
 	}
 }
 
-// An iteration that does not pass is followed by another, which gets the reason.
-func TestAnyAgentGoesRoundUntilItsWorkPasses(t *testing.T) {
+// TestAgents_Iterate checks that an iteration which does not pass is followed by another one, with the reason.
+func TestAgents_Iterate(t *testing.T) {
 	act{
 		command: `case "$OMOI_FEEDBACK" in *'test command failed'*) touch passed;; esac; says done`,
 		claude:  `result false TASK_COMPLETE; read -r said; replay; case "$said" in *'test command failed'*) touch passed;; esac; result false TASK_COMPLETE; cat > /dev/null`,
@@ -230,8 +230,9 @@ func TestAnyAgentGoesRoundUntilItsWorkPasses(t *testing.T) {
 	})
 }
 
-// An implementation is complete only with work; what explores or validates is complete with words.
-func TestNoAgentCompletesAnImplementationWithoutWork(t *testing.T) {
+// TestAgents_CompleteWithWork checks that an implementation is complete only with work, and that exploration and
+// validation are complete with text.
+func TestAgents_CompleteWithWork(t *testing.T) {
 	idle := act{command: "says 'All done.'", claude: `result false 'All done. TASK_COMPLETE'; cat > /dev/null`}
 	t.Parallel()
 	t.Run("once", func(t *testing.T) {
@@ -282,15 +283,16 @@ func TestNoAgentCompletesAnImplementationWithoutWork(t *testing.T) {
 	})
 }
 
-func TestAnyAgentThatIsKilledHasFailedByItsSurroundings(t *testing.T) {
+func TestAgents_Killed(t *testing.T) {
 	act{command: "says hm; kill -9 $$", claude: "kill -9 $$"}.both(t, func(t *testing.T, b *box) {
 		require.Equal(t, 1, b.run())
 		require.Equal(t, "infrastructure", b.one("agent.error")["failure_class"])
 	})
 }
 
-// What an agent said is kept for the next attempt; an agent that was stopped from outside begins again.
-func TestAnyAgentIsStartedAgain(t *testing.T) {
+// TestAgents_Restart checks that the next attempt gets the transcript, and that an agent which was stopped from outside
+// starts again.
+func TestAgents_Restart(t *testing.T) {
 	act{
 		command: `says 'The answer is 42.'; [ -e begun ] && exit; touch begun; sleep 1000`,
 		claude: `
@@ -312,7 +314,8 @@ if [ -e begun ]; then result false 'The answer is 42.'; cat > /dev/null; exit; f
 	})
 }
 
-// described checks in the end that the catalog of events describes what a script's agent sent; a program may send fields of its own.
+// described checks at the end that the event catalog describes the events of a script's agent. A program may send
+// fields of its own.
 func (b *box) described() *box {
 	b.t.Cleanup(func() {
 		if b.cfg.Runtime == "scripted" {

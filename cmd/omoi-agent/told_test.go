@@ -12,8 +12,8 @@ import (
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
-// Success that a program tells itself is believed as far as its work goes.
-func TestWhatAProgramTellsOfItsWorkIsJudged(t *testing.T) {
+// TestClaimedSuccess_IsChecked checks that a success which a program reports needs work.
+func TestClaimedSuccess_IsChecked(t *testing.T) {
 	t.Parallel()
 	for kind, line := range map[string]string{
 		"agent.completed":      `event agent.completed '{"success":true,"final_output":"Done.","mine":7}'`,
@@ -38,8 +38,9 @@ func TestWhatAProgramTellsOfItsWorkIsJudged(t *testing.T) {
 	}
 }
 
-// In continuous mode a program that says that its work has passed is run again until it has.
-func TestWhatAProgramTellsOfItsRoundsIsJudged(t *testing.T) {
+// TestClaimedSuccess_Continuous checks that in continuous mode a program which reports success runs again until its
+// work passes.
+func TestClaimedSuccess_Continuous(t *testing.T) {
 	t.Parallel()
 	const says = `event continuous.completed '{"validation_passed":true,"stop_reason":"mine","tests_passed":true,"mine":7}'; exit 3`
 	for does, want := range map[string][]any{
@@ -57,8 +58,8 @@ func TestWhatAProgramTellsOfItsRoundsIsJudged(t *testing.T) {
 	}
 }
 
-// A round that a program gives up is a failed one, and not the end of the attempt.
-func TestAProgramGivesARoundUp(t *testing.T) {
+// TestClaimedFailure_OfAnIteration checks that a program's failure ends the iteration, and not the attempt.
+func TestClaimedFailure_OfAnIteration(t *testing.T) {
 	t.Parallel()
 	b := commandBox(t, `[ -n "$OMOI_FEEDBACK" ] && { event agent.completed '{"final_output":"Done."}'; exit; }
 event agent.completed '{"success":false,"final_output":"no"}'`)
@@ -69,8 +70,9 @@ event agent.completed '{"success":false,"final_output":"no"}'`)
 	require.Equal(t, true, b.one("continuous.completed")["validation_passed"])
 }
 
-// What a program tells is no outcome while it works; what it says afterwards stands before it.
-func TestAnOutcomeIsToldAtTheEnd(t *testing.T) {
+// TestClaimedOutcome_AtTheEnd checks that an outcome counts when the program has ended, with all that it reports until
+// then.
+func TestClaimedOutcome_AtTheEnd(t *testing.T) {
 	t.Parallel()
 	b := commandBox(t, `event agent.completed '{"final_output":"Done."}'; event agent.message '{"content":"still at it"}'; while [ ! -e go ]; do sleep 0.02; done`)
 	b.cfg.Grace = time.Hour
@@ -82,7 +84,7 @@ func TestAnOutcomeIsToldAtTheEnd(t *testing.T) {
 	require.Equal(t, bounds("agent.message", "agent.file_edited"), b.server.Types())
 }
 
-func TestAProgramThatLingersAfterItsOutcomeIsEnded(t *testing.T) {
+func TestClaimedOutcome_ProgramLingers(t *testing.T) {
 	t.Parallel()
 	b := commandBox(t, stray+`event agent.completed '{"final_output":"Done."}'; deaf`)
 	b.cfg.Grace = time.Second
@@ -91,8 +93,8 @@ func TestAProgramThatLingersAfterItsOutcomeIsEnded(t *testing.T) {
 	require.Empty(t, b.server.Of("agent.error"))
 }
 
-// A program that posts its outcome and prints it has one.
-func TestAnOutcomeThatWasPostedIsNotToldAgain(t *testing.T) {
+// TestPostedOutcome_CountsOnce checks a program that sends its outcome to the API and prints it.
+func TestPostedOutcome_CountsOnce(t *testing.T) {
 	t.Parallel()
 	b := commandBox(t, `event agent.message '{"content":"x"}'; while [ ! -e go ]; do sleep 0.02; done; event agent.completed '{"final_output":"Done."}'`)
 	_, wait := b.start()
@@ -105,8 +107,8 @@ func TestAnOutcomeThatWasPostedIsNotToldAgain(t *testing.T) {
 	b.one("agent.completed")
 }
 
-// The end of a validator is a verdict: only omoi says who is one.
-func TestAProgramIsNoValidatorByItsWord(t *testing.T) {
+// TestClaimedValidator checks that a program cannot make itself a validator: its end is not a verdict.
+func TestClaimedValidator(t *testing.T) {
 	t.Parallel()
 	for _, success := range []string{"true", "false"} {
 		b := commandBox(t, `event agent.completed '{"success":`+success+`,"agent_type":"validator","validation_passed":true}'`)
@@ -115,8 +117,8 @@ func TestAProgramIsNoValidatorByItsWord(t *testing.T) {
 	}
 }
 
-// With wait_for_messages an outcome that a program tells is not the last word either.
-func TestAProgramThatTellsItsOutcomeWaitsForMessages(t *testing.T) {
+// TestClaimedOutcome_WaitsForMessages checks that an outcome does not end the attempt with wait_for_messages.
+func TestClaimedOutcome_WaitsForMessages(t *testing.T) {
 	t.Parallel()
 	b := commandBox(t, `
 over() { event continuous.completed '{"validation_passed":true,"final_output":"'"$1"'"}'; }

@@ -17,7 +17,7 @@ import (
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
-// said are the texts of a transcript's lines of type say.
+// said returns the texts of a transcript's lines of type say.
 func said(t *testing.T, content string) []string {
 	t.Helper()
 	var texts []string
@@ -47,7 +47,7 @@ func (b *box) transcript() (run string, t agenttest.Transcript) {
 	return run, t
 }
 
-func TestTheTranscriptIsThereBeforeTheOutcome(t *testing.T) {
+func TestTranscript_BeforeTheOutcome(t *testing.T) {
 	t.Parallel()
 	for step, outcome := range map[string]string{`{"complete": {}}`: "agent.completed", `{"fail": "no"}`: "agent.error", `{"continuous_complete": {}}`: "continuous.completed"} {
 		b := newBox(t, `{"steps": [{"say": "one"}, {"say": "planted-secret"}, `+step+`]}`)
@@ -67,7 +67,7 @@ func TestTheTranscriptIsThereBeforeTheOutcome(t *testing.T) {
 	}
 }
 
-func TestTheTranscriptIsSentWhileTheAgentWorks(t *testing.T) {
+func TestTranscript_DuringTheWork(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `{"steps": [{"say": "one"}, {"hang": true}]}`)
 	b.cfg.Transcript = time.Millisecond
@@ -82,8 +82,8 @@ func TestTheTranscriptIsSentWhileTheAgentWorks(t *testing.T) {
 	require.Equal(t, 0, wait().ExitCode())
 }
 
-// An API that takes events and no transcripts costs the transcript and nothing else.
-func TestATranscriptThatCannotBeSentCostsNoOutcome(t *testing.T) {
+// TestTranscript_Rejected checks that an API which accepts events and no transcripts gets the outcome.
+func TestTranscript_Rejected(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{404, 502} {
 		b := newBox(t, `{"steps": [{"say": "one"}]}`)
@@ -97,7 +97,7 @@ func TestATranscriptThatCannotBeSentCostsNoOutcome(t *testing.T) {
 
 const resuming = `{"steps": [{"say": "I remember: {{remembered}}"}]}`
 
-func TestALaterAttemptGoesOnFromTheTranscript(t *testing.T) {
+func TestTranscript_Resumed(t *testing.T) {
 	t.Parallel()
 	first := newBox(t, `{"steps": [{"say": "the answer is 42"}, {"think": "hm"}, {"fail": "no"}]}`)
 	require.Equal(t, 1, first.run())
@@ -117,7 +117,7 @@ func TestALaterAttemptGoesOnFromTheTranscript(t *testing.T) {
 	require.Equal(t, []string{"the answer is 42", "I remember: the answer is 42"}, said(t, now.Content))
 }
 
-func TestAKilledProgramGoesOnResuming(t *testing.T) {
+func TestTranscript_ResumedAfterKill(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `{"steps": [{"say": "I remember: {{remembered}}"}, {"crash": "SIGKILL"}, {"say": "still: {{remembered}}"}]}`)
 	b.server.Keep("earlier", `{"type":"say","text":"42","turn":7}`)
@@ -129,9 +129,9 @@ func TestAKilledProgramGoesOnResuming(t *testing.T) {
 	require.Equal(t, []string{"42", "I remember: 42", "still: 42"}, said(t, now.Content))
 }
 
-func TestWithoutAnEarlierTranscriptItBeginsAnewAndSaysSo(t *testing.T) {
+func TestTranscript_NotResumed(t *testing.T) {
 	t.Parallel()
-	for content, why := range map[string]string{"": "404", "rubbish": "no lines of JSON"} {
+	for content, why := range map[string]string{"": "404", "rubbish": "does not consist of JSON lines"} {
 		b := newBox(t, resuming)
 		if content != "" {
 			b.server.Keep("earlier", content)
@@ -149,8 +149,8 @@ func TestWithoutAnEarlierTranscriptItBeginsAnewAndSaysSo(t *testing.T) {
 	}
 }
 
-// A worker of the replaced system reads name and transcript from its environment.
-func TestACommandFindsTheSessionInItsEnvironment(t *testing.T) {
+// TestTranscript_InEnvironment checks that a legacy worker gets session and transcript in its environment.
+func TestTranscript_InEnvironment(t *testing.T) {
 	t.Parallel()
 	small, large := `{"type":"user"}`+"\n", strings.Repeat(`{"type":"user"}`+"\n", 7000)
 	for content, inEnv := range map[string]bool{small: true, large: false} {

@@ -12,8 +12,8 @@ import (
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
-// The collected work names the number of unsent events.
-func TestCollectTellsWhatWasNotSent(t *testing.T) {
+// TestCollect_Unsent checks the number of unsent events.
+func TestCollect_Unsent(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `{"steps": [{"bash": "echo begun > begun"}, {"hang": true}]}`)
 	var away atomic.Bool

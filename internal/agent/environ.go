@@ -14,10 +14,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// environ is what the agent's program and its commands see: a clean environment, the names
-// that workers of the replaced system read, and on top of both what the configuration says.
-// The agent's own token is not in it.
-func environ(cfg agentconfig.Config, resume *Resume) []string {
+// environ returns the environment of the agent's program and its commands: a clean environment, the variables that
+// legacy workers read, and the variables of the configuration, which override both. The sandbox token is not included.
+func environ(cfg agentconfig.Config, resume *Resume, restored string) []string {
 	env := map[string]string{
 		"PATH": cmp.Or(os.Getenv("PATH"), "/usr/local/bin:/usr/bin:/bin"), "HOME": cmp.Or(os.Getenv("HOME"), filepath.Join(cfg.Dir, "home")),
 		"SANDBOX_ID": cfg.SandboxID, "TASK_ID": cfg.TaskID, "AGENT_ID": agentID(cfg), "IS_SANDBOX": "1",
@@ -32,15 +31,18 @@ func environ(cfg agentconfig.Config, resume *Resume) []string {
 	if cfg.Repo != nil {
 		env["BRANCH_NAME"] = cfg.Repo.Branch
 	}
-	if strings.HasPrefix(cfg.APIURL, "http") { // else it says nothing to a program
+	if strings.HasPrefix(cfg.APIURL, "http") { // a socket or mailbox is of no use to a program
 		env["CALLBACK_URL"], env["OMOIOS_API_URL"] = cfg.APIURL, cfg.APIURL
+	}
+	if restored != "" {
+		env["OMOI_RESTORED"] = restored
 	}
 	maps.Copy(env, cfg.Env)
 	maps.Copy(env, resumeEnv(cfg, resume))
 	return Environ(env)
 }
 
-// Environ is the environment of a program, in order of names.
+// Environ returns variables as NAME=value, sorted by name.
 func Environ(vars map[string]string) []string {
 	list := make([]string, 0, len(vars))
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
@@ -49,7 +51,7 @@ func Environ(vars map[string]string) []string {
 	return list
 }
 
-// Variables are an environment by name; the last one of a name counts.
+// Variables returns an environment as a map. The last value of a name counts.
 func Variables(environ []string) map[string]string {
 	vars := map[string]string{}
 	for _, entry := range environ {
@@ -60,8 +62,8 @@ func Variables(environ []string) map[string]string {
 	return vars
 }
 
-// maxSessionEnv is the longest transcript that goes into a variable: in base64 it stays
-// below the 128 KiB that Linux allows each one.
+// maxSessionEnv is the longest transcript in bytes that is passed in a variable. Linux allows 128 KiB for a variable,
+// and base64 adds a third.
 const maxSessionEnv = 90 << 10
 
 // resumeEnv returns the variables that name the session to resume. A legacy worker reads the transcript from a

@@ -16,8 +16,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// phaseError says in which phase something went wrong, and as which class of failure the
-// task should take it.
+// phaseError is an error with the phase in which it happened and its failure class.
 type phaseError struct {
 	phase string
 	class task.FailureClass
@@ -28,13 +27,13 @@ type phaseError struct {
 func (e *phaseError) Error() string { return e.cause.Error() }
 func (e *phaseError) Unwrap() error { return e.cause }
 
-// Failure returns an error before the work began, with its failure class: for example [task.ClassInfrastructure] where
-// another sandbox may have what is missing. With [task.ClassNone] the error itself tells.
+// Failure returns an error before the work began, with its failure class: for example [task.ClassInfrastructure] if
+// another sandbox may work. With [task.ClassNone] the code of err decides.
 func Failure(class task.FailureClass, err error) error {
 	return &phaseError{phase: "initialization", class: class, cause: err}
 }
 
-// classOf tells the class of an error that a runtime returned.
+// classOf returns the failure class of an error that a runtime returned.
 func classOf(err error) task.FailureClass {
 	if p, ok := errors.AsType[*phaseError](err); ok && p.class != task.ClassNone {
 		return p.class
@@ -45,19 +44,20 @@ func classOf(err error) task.FailureClass {
 	return task.ClassAgentError
 }
 
-// ending is how the work ended.
+// ending is the end of the work.
 type ending struct {
 	res          Result
 	err          error
 	killed, left int
 }
 
-// finish reports the end and waits until all is acknowledged: as long as it takes, or for
-// what is left of the grace time once the program was asked to stop, at whose end late ends.
+// finish reports the end and waits until the API has acknowledged all events. If the program was asked to stop, finish
+// waits until the grace time is over, when late ends. finish returns the exit code.
 func (s *session) finish(ctx, late context.Context, e ending) int {
 	code := 0
 	if !e.res.ExitNow {
 		s.keepTranscript(ctx)
+		s.keepCheckpoint(ctx, s.cfg.Grace/2)
 	}
 	switch {
 	case e.res.ExitNow:
@@ -81,7 +81,7 @@ func (s *session) finish(ctx, late context.Context, e ending) int {
 		}
 	}
 	if !e.res.ExitNow && s.report.Flush(ctx) == nil {
-		s.keepTranscript(ctx) // if it could not be sent before, the API is there now
+		s.keepTranscript(ctx) // an earlier upload may have failed because the API was unreachable
 		return code
 	}
 	limit, cancel := context.WithTimeout(late, s.cfg.Grace)
@@ -114,7 +114,7 @@ func (s *session) reportError(err error) {
 	s.marks.finish(s.deps.Log)
 }
 
-// setup runs the project's setup step.
+// setup runs the project's setup step once.
 func (s *session) setup(ctx context.Context) error {
 	if s.cfg.Setup == "" || s.marks.SetUp || s.marks.Done {
 		return nil
@@ -122,7 +122,7 @@ func (s *session) setup(ctx context.Context) error {
 	s.report.Emit(event.AgentSetupStarted, map[string]any{"command": s.cfg.Setup})
 	done := s.doing.Tool("setup")
 	res, err := s.deps.Procs.Run(ctx, proc.Command{
-		Args: Shell(s.cfg.Setup), Dir: s.cfg.Workspace, Env: environ(s.cfg, nil), Timeout: s.cfg.SetupTimeout,
+		Args: Shell(s.cfg.Setup), Dir: s.cfg.Workspace, Env: environ(s.cfg, nil, ""), Timeout: s.cfg.SetupTimeout,
 		Output: s.deps.Output,
 	})
 	done()
@@ -137,28 +137,31 @@ func (s *session) setup(ctx context.Context) error {
 	if !ok {
 		return setupError(res, s.cfg.SetupTimeout)
 	}
+	if err := s.leftovers().AfterSetup(ctx); err != nil {
+		s.deps.Log.WarnContext(ctx, "note changes of the setup command failed, they count as the agent's", slog.Any("error", err))
+	}
 	s.marks.SetUp = true
 	s.marks.save(s.deps.Log)
 	return nil
 }
 
-// Exit codes of a shell that did not find, or could not run, what it was told to.
+// Exit codes of a shell for a command that it cannot run or find.
 const (
 	shellCannotRun = 126
 	shellNotFound  = 127
 )
 
-// setupError ends the attempt. The next one may have more luck with a network or a full
-// disk, and none with a command that is not there.
+// setupError returns the error that ends the attempt. A network or disk problem is infrastructure, because the next
+// attempt may succeed. A missing command is invalid input, because it never does.
 func setupError(res proc.Result, limit time.Duration) error {
 	class, code, how := task.ClassInfrastructure, task.ReasonSetupFailed, fmt.Sprintf("ended with exit code %d", res.ExitCode)
 	switch {
 	case res.Outcome == proc.Timeout:
-		code, how = task.ReasonSetupTimeout, fmt.Sprintf("was ended after %s (the project's setup_timeout_seconds allows no more)", limit)
+		code, how = task.ReasonSetupTimeout, fmt.Sprintf("exceeded its timeout of %s (setup_timeout_seconds of the project)", limit)
 	case res.Outcome == proc.OutOfMemory:
 		class, code, how = task.ClassResources, task.ReasonOutOfMemory, "ran out of memory"
 	case res.Outcome != proc.Exited:
-		how = "was ended by " + strings.ToLower(string(res.Outcome)) + " " + res.Signal
+		how = strings.TrimSpace("ended abnormally: " + string(res.Outcome) + " " + res.Signal)
 	case res.ExitCode == shellCannotRun, res.ExitCode == shellNotFound:
 		class = task.ClassInvalidInput
 	}
@@ -169,19 +172,22 @@ func setupError(res proc.Result, limit time.Duration) error {
 // outputTail is the maximum number of output bytes in the reason of a failed attempt.
 const outputTail = 2000
 
-// EndOf says how the output of a command that failed ends, for the reason of a failed attempt.
+// EndOf returns the end of a failed command's output, for the reason of a failed attempt.
 func EndOf(output string) string {
 	tail := strings.TrimSpace(strings.ToValidUTF8(output[max(len(output)-outputTail, 0):], ""))
 	return task.EndOfOutput + cmp.Or(task.Squeezed(tail), "(none)")
 }
 
-// marks are what a restarted program must know.
+// marks is the state that a restarted omoi-agent continues from.
 type marks struct {
 	Began     bool   `json:"began"`
 	SessionID string `json:"session_id"`
 	Resumes   bool   `json:"resumes"` // continues an earlier attempt's transcript
 	SetUp     bool   `json:"set_up"`
 	Done      bool   `json:"done"` // the outcome was reported
+
+	Restores string `json:"restores,omitempty"` // ID of the checkpoint to restore
+	Restored bool   `json:"restored,omitempty"` // the checkpoint was restored, or cannot be
 
 	path string
 }
@@ -197,14 +203,14 @@ func (m *marks) finish(log *slog.Logger) {
 	m.save(log)
 }
 
-// outcomes notes when the outcome of the whole task is reported.
+// outcomes is the reporter of a runtime. outcomes records that the outcome was reported.
 type outcomes struct {
 	*reporter.Reporter
 	session *session
 }
 
-// Emit passes the event on; one that says that the agent waits names what it has answered. Before the outcome
-// goes the transcript: once it is known, the sandbox may be taken away.
+// Emit reports an event. Emit adds the answered messages to [event.AgentWaiting], and sends the transcript before the
+// outcome, because omoi may delete the sandbox after the outcome.
 func (o *outcomes) Emit(eventType string, data map[string]any) {
 	if eventType == event.AgentWaiting {
 		data["message_ids"] = o.session.box.Answered()
@@ -214,6 +220,7 @@ func (o *outcomes) Emit(eventType string, data map[string]any) {
 		return
 	}
 	o.session.keepTranscript(context.Background())
+	o.session.keepCheckpoint(context.Background(), lastWait)
 	o.Reporter.Emit(eventType, data)
 	o.session.marks.finish(o.session.deps.Log)
 }

@@ -12,17 +12,16 @@ import (
 )
 
 const (
-	// resumeWait is how long an earlier transcript is waited for: less than the time within
-	// which an agent must have said that it started.
+	// resumeWait limits the fetch of an earlier transcript. resumeWait is less than the time in which an agent must
+	// report its start.
 	resumeWait = time.Minute
-	// keepWait is how long an outcome waits for its transcript, at most.
+	// keepWait limits the upload of the transcript before the outcome.
 	keepWait = 5 * time.Second
 
 	resumeName, besideName = "resume.jsonl", "resume-beside.jsonl"
 )
 
-// resumed fetches the transcript of an earlier attempt. It never fails the run: the error says why this attempt starts
-// a new session.
+// resumed fetches the transcript of an earlier attempt. The error is the reason why this attempt starts a new session.
 func (s *session) resumed(ctx context.Context) error {
 	from, path, beside := s.cfg.Resume, filepath.Join(s.cfg.Dir, resumeName), filepath.Join(s.cfg.Dir, besideName)
 	if from == nil || (s.marks.Began && !s.marks.Resumes) {
@@ -35,15 +34,15 @@ func (s *session) resumed(ctx context.Context) error {
 			return err
 		}
 		if err := transcript.FetchBeside(limit, s.line, from.RunID, beside); err != nil {
-			s.deps.Log.DebugContext(ctx, "fetch files beside the transcript failed", slog.Any("error", err))
+			s.deps.Log.DebugContext(ctx, "fetch files next to the transcript failed", slog.Any("error", err))
 		}
 	}
 	s.resume = &Resume{SessionID: from.SessionID, Path: path, Beside: beside}
 	return nil
 }
 
-// keepTranscript sends what is left of the transcript, for a bounded time. It also works
-// after the program was asked to stop, whose grace time it leaves most of.
+// keepTranscript sends the rest of the transcript, for at most [keepWait] and a quarter of the grace time.
+// keepTranscript also works after ctx ends.
 func (s *session) keepTranscript(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(keepWait, s.cfg.Grace/4))
 	defer cancel()
@@ -52,7 +51,8 @@ func (s *session) keepTranscript(ctx context.Context) {
 	}
 }
 
-// Recall begins a runtime's own transcript at path, behind that of an earlier attempt, each of whose lines see gets, and keeps it.
+// Recall starts the runtime's own transcript at path with the lines of an earlier attempt's, calls see for each of
+// them, and keeps the file as the transcript.
 func (e Env) Recall(path string, see func(line []byte)) {
 	if _, err := os.Stat(path); e.Resume != nil && errors.Is(err, os.ErrNotExist) {
 		same := func(line []byte) []byte { see(line); return line }

@@ -10,13 +10,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
-// MessageReceiver takes messages while a runtime waits for them.
+// MessageReceiver receives messages while a runtime waits for them.
 type MessageReceiver struct {
-	Heard chan inbox.Message // closed once nobody listens
+	Heard chan inbox.Message // closed when the receiver ends
 	stop  context.CancelFunc
 }
 
-// Listen takes messages until ctx ends, or [MessageReceiver.Close].
+// Listen receives messages until ctx ends or [MessageReceiver.Close] is called.
 func Listen(ctx context.Context, box *inbox.Inbox) *MessageReceiver {
 	ctx, stop := context.WithCancel(ctx)
 	r := &MessageReceiver{Heard: make(chan inbox.Message), stop: stop}
@@ -33,7 +33,7 @@ func Listen(ctx context.Context, box *inbox.Inbox) *MessageReceiver {
 	return r
 }
 
-// Close listens no longer. What was won until then is handed out: it must not be lost.
+// Close ends the receiver. Close returns the messages that were received and not read from Heard.
 func (r *MessageReceiver) Close() (left []inbox.Message) {
 	r.stop()
 	for m := range r.Heard {
@@ -42,8 +42,8 @@ func (r *MessageReceiver) Close() (left []inbox.Message) {
 	return left
 }
 
-// AwaitMessage says that the agent waits, and takes what next hears. An interrupt finds nothing to stop: it is answered, and the wait
-// starts again. ok is false if no message came in time.
+// AwaitMessage reports that the agent waits, and returns the message of next. An interrupt has nothing to stop:
+// AwaitMessage answers it and waits again. ok is false if no message came in time.
 func (e Env) AwaitMessage(next func() (inbox.Message, bool, error)) (m inbox.Message, ok bool, err error) {
 	e.Doing.SetStatus(reporter.StatusWaiting)
 	for {
@@ -61,7 +61,7 @@ func (e Env) Interrupted(m inbox.Message) {
 	e.Inbox.Used(m.ID)
 }
 
-// Drop settles a message that can be of no use any more: nobody shall take it for said.
+// Drop reports that a message can no longer be delivered.
 func (e Env) Drop(m inbox.Message, why string) {
 	e.Report.Emit(event.AgentMessageDropped, m.Named(map[string]any{"reason": why}))
 	e.Inbox.Used(m.ID)
@@ -69,6 +69,6 @@ func (e Env) Drop(m inbox.Message, why string) {
 
 const defaultIdle = 10 * time.Minute
 
-// Patience is how long an agent waits for a message: less than the time after which omoi
-// takes one that waits for idle, so that it ends in a state of its own choice.
+// Patience returns how long an agent waits for a message: 80 % of the idle limit, so that the agent ends by itself
+// before omoi takes it for idle.
 func (e Env) Patience() time.Duration { return cmp.Or(max(e.Config.Idle, 0), defaultIdle) * 4 / 5 }

@@ -10,18 +10,22 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/apiclient"
+	"github.com/omoi-dev/omoi/internal/agent/checkpoints"
 	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
+	"github.com/omoi-dev/omoi/internal/agent/leftovers"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
 	"github.com/omoi-dev/omoi/internal/agent/statefile"
 	"github.com/omoi-dev/omoi/internal/agent/textcut"
+	"github.com/omoi-dev/omoi/internal/agent/track"
 	"github.com/omoi-dev/omoi/internal/agent/transcript"
 	"github.com/omoi-dev/omoi/internal/agent/workspace"
 	"github.com/omoi-dev/omoi/internal/event"
@@ -30,22 +34,21 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// Deps is what [Run] works with.
+// Deps are the dependencies of [Run].
 type Deps struct {
 	Runtimes map[string]Runtime
 	Procs    *proc.Runner
 	Log      *slog.Logger
 	Version  string
-	// Output gets what the setup step prints as it comes; nil: nobody does.
+	// Output gets the output of the setup step; may be nil.
 	Output io.Writer
 }
 
-// SpoolName is the spool's name in the agent's folder.
+// SpoolName is the name of the spool in the agent's folder.
 const SpoolName = "spool"
 
-// Run runs the agent to its end and returns the exit code of the program: 0 also for a
-// stop, 1 for a failed run. When ctx ends it stops the agent and says so within the grace
-// time. An error means that not even reporting was possible.
+// Run runs the agent and returns the exit code of the program: 0 after a success or a stop, 1 after a failure. When ctx
+// ends, Run stops the agent and reports that within the grace time. An error means that Run could not report.
 func Run(ctx context.Context, cfg agentconfig.Config, deps Deps) (exitCode int, err error) {
 	cfg = withDefaults(cfg)
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
@@ -60,9 +63,19 @@ func Run(ctx context.Context, cfg agentconfig.Config, deps Deps) (exitCode int, 
 	return s.run(ctx), nil
 }
 
-// Flush sends what an ended agent left in its spool, until all of it is acknowledged, the API rejects more, or ctx
-// ends. A spool that another process holds is [spool.ErrLocked]: its agent runs and sends by itself.
+// Flush sends the rest of an ended agent's spool until the API has acknowledged all of it or rejects more, or ctx ends.
+// A spool of a running agent is [spool.ErrLocked].
 func Flush(ctx context.Context, cfg agentconfig.Config, deps Deps) error {
+	return afterwards(ctx, cfg, deps, func(*session) error { return nil })
+}
+
+// KeepCheckpoint takes and sends the checkpoint of an agent that ended without one, after its events as [Flush] does.
+func KeepCheckpoint(ctx context.Context, cfg agentconfig.Config, deps Deps) error {
+	return afterwards(ctx, cfg, deps, func(s *session) error { return s.endCheckpoints(ctx) })
+}
+
+// afterwards sends the events of an ended agent, then calls do while further events are sent.
+func afterwards(ctx context.Context, cfg agentconfig.Config, deps Deps, do func(*session) error) error {
 	s, done, err := open(withDefaults(cfg), deps)
 	if err != nil {
 		return err
@@ -72,9 +85,11 @@ func Flush(ctx context.Context, cfg agentconfig.Config, deps Deps) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = s.report.Run(sending) // Flush tells how it ended
+		_ = s.report.Run(sending) // Flush below returns its error
 	}()
-	err = s.report.Flush(ctx)
+	if err = s.report.Flush(ctx); err == nil {
+		err = do(s)
+	}
 	stop()
 	<-ended
 	if errors.Is(err, reporter.ErrGone) {
@@ -83,7 +98,7 @@ func Flush(ctx context.Context, cfg agentconfig.Config, deps Deps) error {
 	return err
 }
 
-// open opens the spool and the line to the API; done closes them.
+// open opens the spool and the client of the API; done closes both.
 func open(cfg agentconfig.Config, deps Deps) (s *session, done func(), err error) {
 	sp, err := spool.Open(filepath.Join(cfg.Dir, SpoolName), spool.Config{Limit: cfg.SpoolBytes})
 	if err != nil {
@@ -114,7 +129,7 @@ func agentID(cfg agentconfig.Config) string {
 	return cmp.Or(cfg.Env["AGENT_ID"], "agent-"+cfg.SandboxID)
 }
 
-// session is one run of the program.
+// session is one run of omoi-agent.
 type session struct {
 	cfg     agentconfig.Config
 	deps    Deps
@@ -127,10 +142,15 @@ type session struct {
 	keep    *transcript.Keeper
 	marks   *marks
 	resume  *Resume
+	restore *checkpoints.Restorer // nil: nothing is restored
+	files   *track.Tracker        // nil without git
+	points  *checkpoints.Keeper   // nil: no checkpoints are taken
 }
 
-// run keeps reporting, heartbeats and inbox going around the work.
+// run runs the work, together with the reporter, heartbeats, transcript and inbox.
 func (s *session) run(ctx context.Context) int {
+	ctx, release := s.afterCall(ctx)
+	defer release()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	late, over := wait.Outlast(ctx, s.cfg.Grace)
@@ -145,8 +165,10 @@ func (s *session) run(ctx context.Context) int {
 		}
 	})
 	s.marks = &marks{path: filepath.Join(s.cfg.Dir, "run.json")}
-	_ = statefile.Load(s.marks.path, s.marks) // without it the work begins
+	_ = statefile.Load(s.marks.path, s.marks) // without the file the work starts from the beginning
+	notFetched := s.fetchCheckpoint(ctx)
 	s.started(s.resumed(ctx))
+	s.notRestored(notFetched)
 	s.keep = transcript.New(transcript.Config{
 		RunID: s.marks.SessionID, Every: s.cfg.Transcript, Secrets: s.secrets, Beside: filepath.Join(s.cfg.Dir, "beside.jsonl"),
 	}, s.line, s.deps.Log)
@@ -163,12 +185,33 @@ func (s *session) run(ctx context.Context) int {
 	return s.finish(ctx, late, ending{res: res, err: err, killed: killed, left: left})
 }
 
+// callWait is the maximum time by which a tool call in progress delays a stop.
+const callWait = 5 * time.Second
+
+// afterCall returns a context that ends with ctx. If [agentconfig.AfterCall] exists then, a tool call in progress may end before,
+// for at most [callWait] and a quarter of the grace time.
+func (s *session) afterCall(ctx context.Context) (context.Context, context.CancelFunc) {
+	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	unhook := context.AfterFunc(ctx, func() {
+		defer cancel()
+		if _, err := os.Stat(filepath.Join(s.cfg.Dir, filepath.Base(agentconfig.AfterCall))); err != nil {
+			return
+		}
+		limit, done := context.WithTimeout(later, min(callWait, s.cfg.Grace/4))
+		defer done()
+		for _, running := s.doing.Calls(); running != "" && wait.For(limit, 20*time.Millisecond) == nil; {
+			_, running = s.doing.Calls()
+		}
+	})
+	return later, func() { unhook(); cancel() }
+}
+
 func (s *session) started(notResumed error) {
 	data := map[string]any{
 		"timestamp": time.Now().UTC(), "sdk": "omoi-agent", "agent_version": s.deps.Version, "protocol": agentconfig.Protocol,
 		"runtime": s.cfg.Runtime, "model": cmp.Or(s.cfg.Env["MODEL"], s.cfg.Runtime), "attempt": s.cfg.Attempt,
 		"task": textcut.First(cmp.Or(s.cfg.Description, s.cfg.Title), 500), "task_description_length": len(s.cfg.Description),
-		"ticket_title": s.cfg.Title, "is_resuming": s.marks.Began || s.resume != nil, "fork_session": false, "mode": s.cfg.Mode,
+		"ticket_title": s.cfg.Title, "is_resuming": s.marks.Began || s.resume != nil, "fork_session": s.resume != nil && s.cfg.Resume.Attempt == 0, "mode": s.cfg.Mode,
 	}
 	switch {
 	case s.marks.Began:
@@ -176,7 +219,7 @@ func (s *session) started(notResumed error) {
 	case s.resume != nil:
 		data["resumed_session_id"], data["resumed_attempt"] = s.resume.SessionID, s.cfg.Resume.Attempt
 	}
-	name, _ := s.spool.ID() // outlives a restart over the same spool
+	name, _ := s.spool.ID() // the ID stays the same after a restart with the same spool
 	s.marks.Began, s.marks.Resumes, s.marks.SessionID = true, s.resume != nil, cmp.Or(s.marks.SessionID, name)
 	s.report.Emit(event.AgentStarted, data)
 	if notResumed != nil {
@@ -189,8 +232,8 @@ func (s *session) started(notResumed error) {
 	}
 }
 
-// work makes the surroundings and runs the agent in them. A panic of a runtime is an error
-// like others: it must be reported, and the work saved.
+// work prepares the workspace and runs the agent. A panic of the runtime becomes an error, so that it is reported and
+// the work is saved.
 func (s *session) work(ctx context.Context, wg *sync.WaitGroup) (res Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -206,60 +249,85 @@ func (s *session) work(ctx context.Context, wg *sync.WaitGroup) (res Result, err
 	if !ok {
 		return Result{}, Failure(task.ClassNone, task.Invalid("agent", "omoi-agent does not support the agent runtime %q", s.cfg.Runtime))
 	}
-	shadow, err := s.surroundings(ctx)
-	if err != nil {
+	if err := s.prepare(ctx); err != nil {
 		return Result{}, err
 	}
 	s.box, err = inbox.New(inbox.Config{
 		UsedFile: filepath.Join(s.cfg.Dir, "used_messages"), Turn: s.doing.Turn,
-		// A program that gets no messages from omoi may poll for them itself; it gets all except interrupts.
+		// The program of the command runtime may poll for messages. omoi-agent then receives interrupts only.
 		InterruptsOnly: task.RuntimeOf(s.cfg.Runtime).Input == task.InputCommand && !s.cfg.ReadsMessages,
 	}, s.line, s.report, s.deps.Log)
 	if err != nil {
 		return Result{}, Failure(task.ClassNone, err)
 	}
 	wg.Go(func() { s.box.Run(ctx) })
+	defer s.follow(ctx)()
+	s.openCheckpoints(ctx, wg)
+	restored := s.restoredNotice()
 	env := Env{
-		Config: s.cfg, SessionID: s.marks.SessionID, Done: s.marks.Done, Environ: environ(s.cfg, s.resume),
+		Config: s.cfg, SessionID: s.marks.SessionID, Done: s.marks.Done, Environ: environ(s.cfg, s.resume, restored),
 		Resume: s.resume, Keep: s.keep.Follow,
 		Report: &outcomes{Reporter: s.report, session: s}, Line: s.line, Inbox: s.box, Doing: s.doing, Procs: s.deps.Procs,
-		Shadow: shadow, Log: s.deps.Log,
+		Files: s.files, Log: s.deps.Log, Restored: restored, Leftovers: s.leftovers(),
 	}
 	return rt.Run(ctx, env)
 }
 
-// surroundings makes workspace and shadow and runs the setup step.
-func (s *session) surroundings(ctx context.Context) (*gitcmd.Shadow, error) {
-	made, err := workspace.Prepare(ctx, s.cfg.Dir, s.cfg.Workspace, s.cfg.Repo)
-	if err != nil {
-		return nil, Failure(task.ClassInfrastructure, err)
+// leftovers returns the keeper of an agent that changes code; nil: omoi commits nothing.
+func (s *session) leftovers() *leftovers.Keeper {
+	cfg := s.cfg
+	if !cfg.CommitLeftovers || cfg.Repo == nil || cfg.Validation != nil || !gitcmd.Available() ||
+		cfg.Mode == task.ModeExploration || cfg.Mode == task.ModeValidation {
+		return nil
 	}
-	if err := s.setup(ctx); err != nil {
-		return nil, err
+	title, _, _ := strings.Cut(strings.TrimSpace(cmp.Or(cfg.Title, cfg.Description)), "\n")
+	return &leftovers.Keeper{
+		Dir: cfg.Dir, Work: cfg.Workspace, Repo: *cfg.Repo, Title: title, Emit: s.report.Emit, Log: s.deps.Log,
 	}
-	shadow, err := openShadow(ctx, s.cfg, made && s.cfg.Setup == "")
-	if err != nil {
-		s.deps.Log.WarnContext(ctx, "track file changes failed, reporting none", slog.Any("error", err))
-		return nil, ctx.Err()
-	}
-	return shadow, nil
 }
 
-func openShadow(ctx context.Context, cfg agentconfig.Config, fresh bool) (*gitcmd.Shadow, error) {
-	if !gitcmd.Available() {
-		return nil, errors.New("git is not installed in the sandbox")
+// prepare makes the workspace: with the files of a checkpoint, or else of the branch.
+func (s *session) prepare(ctx context.Context) error {
+	if err := s.checkout(ctx); err != nil {
+		return err
 	}
-	opening := gitcmd.Opening{
-		Dir: filepath.Join(cfg.Dir, "shadow.git"), Work: cfg.Workspace, Caps: gitcmd.Caps{FileBytes: 8 << 20, TotalBytes: 128 << 20},
+	if s.restore == nil && (s.marks.Restores == "" || s.marks.Restored) {
+		return s.setup(ctx)
 	}
-	shadow, err := opening.Open(ctx)
-	if err != nil {
-		return nil, err
+	if s.restoreCommits(ctx) {
+		if err := s.setup(ctx); err != nil {
+			return err
+		}
+		if s.restoreFiles(ctx) {
+			return nil
+		}
 	}
-	if fresh {
-		shadow.Seed(ctx)
-		return shadow, nil
+	s.restore = nil
+	if err := s.startAgain(ctx); err != nil {
+		return err
 	}
-	head, _ := gitcmd.Repository(cfg.Workspace).Run(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{tree}")
-	return shadow, shadow.Begin(ctx, head)
+	s.marks.Restored = true
+	s.marks.save(s.deps.Log)
+	return s.setup(ctx)
+}
+
+// startAgain makes the workspace again after a restore that failed in between, which leaves files of the checkpoint and of the branch.
+// A restart before the end of startAgain tries the restore again.
+func (s *session) startAgain(ctx context.Context) error {
+	if s.cfg.Repo == nil { // what else is in the folder did not come from omoi
+		return nil
+	}
+	s.marks.SetUp = false
+	s.marks.save(s.deps.Log)
+	if err := workspace.Clear(s.cfg.Workspace); err != nil {
+		return Failure(task.ClassInfrastructure, err)
+	}
+	return s.checkout(ctx)
+}
+
+func (s *session) checkout(ctx context.Context) error {
+	if err := workspace.Prepare(ctx, s.cfg.Dir, s.cfg.Workspace, s.cfg.Repo); err != nil {
+		return Failure(task.ClassInfrastructure, err)
+	}
+	return nil
 }

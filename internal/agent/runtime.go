@@ -1,5 +1,5 @@
-// Package agent is the program inside the sandbox: it makes the workspace, runs a coding
-// agent of some kind, reports what happens and answers to signals.
+// Package agent runs a coding agent in a sandbox: it prepares the workspace, runs an agent runtime, reports events and
+// handles messages.
 package agent
 
 import (
@@ -10,47 +10,51 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/apiclient"
-	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
+	"github.com/omoi-dev/omoi/internal/agent/leftovers"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
+	"github.com/omoi-dev/omoi/internal/agent/track"
 )
 
-// Runtime is a kind of coding agent. Run works on the task to its end and reports what it
-// does by env.Report, its outcome included: agent.completed, continuous.completed or
-// agent.error. An error that it returns has not been reported; it becomes agent.error.
-// When ctx ends, Run ends everything that it started and returns ctx's error.
+// Runtime is an agent runtime. Run works on the task to its end, and reports its actions and its outcome to env.Report:
+// agent.completed, continuous.completed or agent.error. The caller reports a returned error as agent.error. When ctx
+// ends, Run ends all that it started and returns the error of ctx.
 type Runtime interface {
 	Run(ctx context.Context, env Env) (Result, error)
 }
 
-// Emitter takes events; the ids of task, agent and sandbox are added to their data.
+// Emitter takes events. Emitter adds the IDs of task, agent and sandbox to their data.
 type Emitter interface {
 	Emit(eventType string, data map[string]any)
 }
 
-// Env is what a runtime works with.
+// Env is the environment of a runtime.
 type Env struct {
 	Config    agentconfig.Config
-	SessionID string // stable over restarts in the same folder
-	Done      bool   // its outcome was reported; only messages may be left
-	// Resume is what an earlier attempt left; nil: there is nothing to go on from.
+	SessionID string // stays the same after a restart in the same folder
+	Done      bool   // the outcome was reported; only messages remain
+	// Resume is the session of an earlier attempt; nil: start a new session.
 	Resume *Resume
-	// Keep names the file that grows as the transcript, and the session under which the
-	// agent's program would go on: it is sent to the API at intervals and at the end.
+	// Keep sets the transcript file, and the session ID with which the agent's program resumes. omoi-agent sends the
+	// file to the API at intervals and at the end.
 	Keep    func(path, sessionID string)
 	Environ []string
 	Report  Emitter
-	Line    *apiclient.Client // to the API
-	Inbox   *inbox.Inbox      // hands out what is said to the agent
+	Line    *apiclient.Client // client of the API
+	Inbox   *inbox.Inbox      // messages to the agent
 	Doing   *reporter.Activity
 	Procs   *proc.Runner
-	// Shadow sees what commands change; nil where there is no git.
-	Shadow *gitcmd.Shadow
-	Log    *slog.Logger
+	// Files follows file changes; nil without git.
+	Files *track.Tracker
+	// Leftovers commits what the agent leaves uncommitted; nil: omoi commits nothing.
+	Leftovers *leftovers.Keeper
+	Log       *slog.Logger
+	// Restored is a notice for the agent about the restored checkpoint; empty: the files are those of the branch.
+	Restored string
 }
 
-// Branch is that of the task; empty where it has no repository.
+// Branch returns the branch of the task; empty without a repository.
 func (e Env) Branch() string {
 	if e.Config.Repo == nil {
 		return ""
@@ -58,28 +62,28 @@ func (e Env) Branch() string {
 	return e.Config.Repo.Branch
 }
 
-// AgentType is what the task calls its agent.
+// AgentType returns the agent type of the task.
 func (e Env) AgentType() string { return cmp.Or(e.Config.Env["AGENT_TYPE"], "implementer") }
 
-// Resume is a session of an earlier attempt and its transcript.
+// Resume is a session of an earlier attempt with its transcript.
 type Resume struct {
 	SessionID string
-	Path      string // of the transcript, lines of JSON; the first ones may have been cut off
-	Beside    string // of the files beside it, for transcript.Unpack; may not exist
+	Path      string // transcript file, JSON lines; its beginning may be cut off
+	Beside    string // archive of files that belong to the transcript, for [transcript.Unpack]; may not exist
 }
 
-// Result is how a run ended.
+// Result is the end of a run.
 type Result struct {
-	// Failed is true if the run ended without success; it was reported.
+	// Failed is true if the run failed and reported that.
 	Failed bool
-	// ExitNow ends the program at once, without a word, with ExitCode.
+	// ExitNow ends the program immediately with ExitCode, without a further event.
 	ExitNow  bool
 	ExitCode int
-	// Interrupted is true if a message stopped the run before its end.
+	// Interrupted is true if a message stopped the run.
 	Interrupted bool
 }
 
-// Defaults of durations in [agentconfig.Config].
+// Defaults of [agentconfig.Config].
 const (
 	DefaultHeartbeat   = 30 * time.Second
 	DefaultToolTimeout = 30 * time.Minute

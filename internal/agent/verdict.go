@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Verdict is what an agent says that validates the work of another one.
+// Verdict is the result of a validator.
 type Verdict struct {
 	Passed          bool           `json:"passed"`
 	Feedback        string         `json:"feedback"`
@@ -19,8 +19,7 @@ type Verdict struct {
 	Evidence        map[string]any `json:"evidence,omitempty"`
 }
 
-// Give gives a verdict. It tries until it is answered: the first one of a sandbox counts, however
-// often it is sent.
+// Give sends a verdict until the API answers. Repeated verdicts are safe, because the first one of a sandbox counts.
 func (e Env) Give(ctx context.Context, v Verdict) error {
 	body, err := json.Marshal(struct {
 		Verdict

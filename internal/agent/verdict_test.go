@@ -16,7 +16,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// giving is an agent whose API answers its verdicts so, one after the other.
+// giving returns an agent whose API answers the n-th verdict with answer.
 func giving(t *testing.T, answer func(n int64, w http.ResponseWriter, said map[string]any)) agent.Env {
 	t.Helper()
 	var n atomic.Int64
@@ -36,7 +36,7 @@ func giving(t *testing.T, answer func(n int64, w http.ResponseWriter, said map[s
 	return agent.Env{Config: agentconfig.Config{TaskID: "task-1"}, Line: line}
 }
 
-func TestAVerdictIsGivenUntilItIsAnswered(t *testing.T) {
+func TestGive_RepeatsUntilAnswered(t *testing.T) {
 	t.Parallel()
 	var last map[string]any
 	env := giving(t, func(n int64, w http.ResponseWriter, said map[string]any) {
@@ -45,7 +45,7 @@ func TestAVerdictIsGivenUntilItIsAnswered(t *testing.T) {
 		case 1:
 			w.WriteHeader(http.StatusServiceUnavailable)
 		case 2:
-			panic(http.ErrAbortHandler) // it was taken, and the answer is lost
+			panic(http.ErrAbortHandler) // the API stored the verdict, and the answer is lost
 		}
 	})
 	printed := map[string]any{"output": "ELF\x00", "code": 1}
@@ -57,7 +57,7 @@ func TestAVerdictIsGivenUntilItIsAnswered(t *testing.T) {
 	require.Equal(t, "ELF\x00", printed["output"])
 }
 
-func TestAVerdictThatIsRefusedIsAnError(t *testing.T) {
+func TestGive_Refused(t *testing.T) {
 	t.Parallel()
 	env := giving(t, func(_ int64, w http.ResponseWriter, _ map[string]any) { w.WriteHeader(http.StatusForbidden) })
 	require.Equal(t, task.CodeForbidden, task.CodeOf(env.Give(t.Context(), agent.Verdict{Passed: true})))

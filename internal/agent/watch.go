@@ -4,49 +4,70 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/diff"
+	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
 )
 
-// Watch notes how the work tree is now. The returned function tells what has changed since,
-// or since its last call: at most 100 changes, how many there are in all, and what could not be looked at. What
-// a call does not see because its ctx has ended the next one sees.
+// Watch records the state of the work tree. The returned function returns the changes since its last call: at most 100
+// changes, their total number, and the paths that could not be read. If its ctx ends early, the next call returns the
+// missing changes.
 func (e Env) Watch(ctx context.Context) func(ctx context.Context) (changes []diff.Change, total int, skipped []string) {
 	nothing := func(context.Context) ([]diff.Change, int, []string) { return nil, 0, nil }
-	if e.Shadow == nil {
+	if e.Files == nil {
 		return nothing
 	}
-	before, err := e.Shadow.Take(ctx)
+	view, err := e.Files.View(ctx)
 	if err != nil {
 		e.Log.WarnContext(ctx, "read working tree failed, file changes not reported", slog.Any("error", err))
 		return nothing
 	}
+	stored := e.stored(ctx)
 	return func(ctx context.Context) ([]diff.Change, int, []string) {
 		within, cancel := context.WithTimeout(ctx, lookWait)
 		defer cancel()
-		after, err := e.Shadow.Take(within)
+		before, after, err := view.Look(within)
 		if err != nil {
 			e.Log.WarnContext(ctx, "read working tree failed, file changes not reported", slog.Any("error", err))
 			return nil, 0, nil
 		}
-		changes, total, err := diff.Trees(within, e.Shadow.Git, before.Tree, after.Tree, maxChanges)
+		git := e.Files.Shadow().Git
+		changes, total, err := diff.Trees(within, git, before, after.Tree, maxChanges)
+		if err == nil && stored != nil {
+			err = diff.AsWritten(within, git, *stored, changes)
+		}
 		if err != nil {
 			e.Log.WarnContext(ctx, "compare working trees failed, file changes not reported", slog.Any("error", err))
 		}
 		if within.Err() == nil {
-			before = after
+			view.Done()
 		}
 		return changes, total, after.Skipped
 	}
 }
 
+// stored returns a repository with the objects that Git stored for the workspace; nil without one.
+func (e Env) stored(ctx context.Context) *gitcmd.Git {
+	shadow := e.Files.Shadow()
+	if !shadow.Own {
+		return nil
+	}
+	s, err := gitcmd.Opening{Dir: filepath.Join(filepath.Dir(shadow.GitDir), "stored.git"), Work: shadow.WorkTree}.Open(ctx)
+	if err != nil {
+		e.Log.WarnContext(ctx, "open stored objects failed, first changes of converted files are shown as a whole", slog.Any("error", err))
+		return nil
+	}
+	return &s.Git
+}
+
 const (
-	lookWait   = 30 * time.Second // one look at the work tree may take
+	lookWait   = 30 * time.Second // timeout of one comparison
 	maxChanges = 100              // maximum number of changes that are reported individually
 )
 
-// Shell is the command line that runs text in a shell.
+// Shell returns the command line that runs text in a shell: bash if it exists, else sh.
 func Shell(text string) []string {
 	if _, err := os.Stat("/bin/bash"); err == nil {
 		return []string{"/bin/bash", "-c", text}

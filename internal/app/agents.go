@@ -9,8 +9,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// agents opens the omoi-agent program for an architecture: the configured one, the one that
-// is built in (build tag release), or the one beside this program.
+// agents opens the omoi-agent program for an architecture: the configured file, else the embedded one (build tag
+// release), else the one next to the omoi binary.
 type agents struct{ configured string }
 
 func (a agents) open(arch string) (io.ReadCloser, error) {
@@ -32,7 +32,7 @@ func (a agents) open(arch string) (io.ReadCloser, error) {
 	return nil, task.Errorf(task.CodeInvalid, "omoi-agent for linux %s not found beside omoi. Next: make build in omoi's sources, or set agent.binary", arch)
 }
 
-// agentsBeside lists where the build puts it.
+// agentsBeside returns the paths at which make build writes omoi-agent.
 func agentsBeside(arch string) []string {
 	exe, err := os.Executable()
 	if err != nil {

@@ -4,5 +4,5 @@ package app
 
 import "io"
 
-// builtInAgent has nothing: only a release carries the agents inside.
+// builtInAgent returns false: only release builds embed omoi-agent.
 func builtInAgent(string) (io.ReadCloser, bool) { return nil, false }

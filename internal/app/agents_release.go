@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// The build puts the programs there before it compiles this package.
+// The release build writes the programs into agents before it compiles this package.
 //
 //go:embed agents/omoi-agent-linux-amd64 agents/omoi-agent-linux-arm64
 var builtIn embed.FS

@@ -16,8 +16,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// OpenProvider opens a provider as a worker with this configuration does, without a database. Without a key for Daytona
-// it is the emulator of a running omoi dev.
+// OpenProvider opens a provider as a worker with this configuration does, without a database. Without a Daytona key,
+// OpenProvider uses the Daytona emulator of a running omoi dev.
 func OpenProvider(cfg *config.Loaded, name string) (sandbox.Provider, error) {
 	besideEmulator(cfg)
 	if err := settleSocket(cfg); err != nil {
@@ -33,8 +33,8 @@ func OpenProvider(cfg *config.Loaded, name string) (sandbox.Provider, error) {
 	return found.open(cfg, slog.New(slog.DiscardHandler))
 }
 
-// CheckProvider runs the conformance checks on a provider of this machine. It does not touch the sandboxes of running tasks.
-// It fails at once if the provider cannot be reached.
+// CheckProvider runs the conformance checks on a provider of this machine. The checks do not touch the sandboxes of
+// running tasks. CheckProvider returns an error at once if the provider does not answer.
 func CheckProvider(ctx context.Context, cfg *config.Loaded, name string, o conformance.Options) (found []conformance.Result, err error) {
 	own := *cfg
 	if name == task.ProviderLocal {
@@ -45,7 +45,7 @@ func CheckProvider(ctx context.Context, cfg *config.Loaded, name string, o confo
 		defer os.RemoveAll(dir) //nolint:errcheck // it is empty but for folders; every sandbox in it was removed
 	}
 	o.Open = func() (sandbox.Provider, error) {
-		now := own // opening settles what is left open
+		now := own // OpenProvider changes the settings
 		return OpenProvider(&now, name)
 	}
 	provider, err := o.Open()
@@ -53,7 +53,7 @@ func CheckProvider(ctx context.Context, cfg *config.Loaded, name string, o confo
 		return nil, err
 	}
 	if _, err := provider.List(ctx, "check"); err != nil {
-		return nil, fmt.Errorf("ask %s: %w", name, err)
+		return nil, fmt.Errorf("list sandboxes of %s: %w", name, err)
 	}
 	if provider.Capabilities().HostBound {
 		o.CommandLines = commandLines
@@ -61,7 +61,7 @@ func CheckProvider(ctx context.Context, cfg *config.Loaded, name string, o confo
 	return conformance.Check(ctx, o)
 }
 
-// besideSandboxes gives local sandboxes a folder of their own next to the real one.
+// besideSandboxes sets sandbox.dir to a new folder next to the real one and returns its parent folder.
 func besideSandboxes(cfg *config.Loaded) (string, error) {
 	beside := existing(cmp.Or(cfg.Sandbox.Dir, place(cfg).PrivateDir("sandboxes")))
 	dir, err := os.MkdirTemp(beside, ".check-")
@@ -75,7 +75,7 @@ func besideSandboxes(cfg *config.Loaded) (string, error) {
 	return dir, nil
 }
 
-// commandLines are those of all processes of this machine; none where there is no /proc.
+// commandLines returns the command lines of all processes of this machine; empty without /proc.
 func commandLines() []string {
 	var lines []string
 	for _, one := range proctable.All() {

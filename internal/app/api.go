@@ -23,10 +23,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// lastNet is how long after the longest attempt a provider deletes a sandbox by itself.
+// lastNet is the time after task.attempt_timeout after which a provider deletes a sandbox by itself.
 const lastNet = time.Hour
 
-// RunAPI serves until ctx ends. Without keys it refuses to start, unless it is open.
+// RunAPI runs the API until ctx ends. Without an API key RunAPI returns an error, unless authentication is disabled.
 func RunAPI(ctx context.Context, cfg *config.Loaded, opts Options) (err error) {
 	if err := settleSocket(cfg); err != nil {
 		return err
@@ -62,8 +62,7 @@ func RunAPI(ctx context.Context, cfg *config.Loaded, opts Options) (err error) {
 	return runAll(ctx, services...)
 }
 
-// guarded carries out the pause switch, and refuses to serve a network where nobody could
-// log in.
+// guarded applies orchestrator.enabled, and returns an error if authentication is enabled and no API key exists.
 func (c *core) guarded(ctx context.Context) error {
 	if err := c.store.SetPaused(ctx, !c.cfg.Orchestrator.Enabled); err != nil {
 		return err
@@ -82,7 +81,7 @@ func (c *core) guarded(ctx context.Context) error {
 	return err
 }
 
-// leastKey is the least length of a key that a person chooses, in bytes.
+// leastKey is the minimum length in bytes of an API key that an operator chooses.
 const leastKey = 16
 
 func errNoKey() error {
@@ -96,7 +95,7 @@ func checkKey(cfg *config.Loaded) error {
 	return nil
 }
 
-// apiURL is the address at which this machine reaches the API.
+// apiURL returns the address of the API for clients on this machine.
 func apiURL(cfg *config.Loaded) string {
 	host := cfg.API.Host
 	if ip := net.ParseIP(host); host == "" || (ip != nil && ip.IsUnspecified()) {
@@ -105,7 +104,7 @@ func apiURL(cfg *config.Loaded) string {
 	return "http://" + net.JoinHostPort(host, strconv.Itoa(cfg.API.Port))
 }
 
-// listen opens the API's port, which a port of 0 leaves to the system, and its socket.
+// listen opens the TCP port and the Unix socket of the API. For port 0 the system chooses a free port.
 func listen(ctx context.Context, cfg *config.Loaded) ([]net.Listener, error) {
 	var lc net.ListenConfig
 	tcp, err := lc.Listen(ctx, "tcp", net.JoinHostPort(cfg.API.Host, strconv.Itoa(cfg.API.Port)))
@@ -134,8 +133,7 @@ func closeListeners(listeners []net.Listener) error {
 	return errors.Join(errs...)
 }
 
-// apiServices are the HTTP server, the intake behind it and the relay, in the order in
-// which they stop.
+// apiServices returns the HTTP server, ingest, the relay and the periodic services, in the order in which they stop.
 func (c *core) apiServices(listeners []net.Listener) []service {
 	limitMemory()
 	intake := c.newIntake(c.store)
@@ -150,11 +148,11 @@ func (c *core) apiServices(listeners []net.Listener) []service {
 		{"workers", c.watchWorkers},
 		{"feedback", c.tellFeedback},
 		{"diagnosis", c.diagnosis.Run},
-		{"webhooks", c.diagnosis.Deliver}, // beside it: a receiver that hangs keeps no diagnosis waiting
+		{"webhooks", c.diagnosis.Deliver}, // a separate service, so that a slow receiver does not delay diagnoses
 	}
 }
 
-// checkScript refuses a script with which an agent could not begin.
+// checkScript returns an error for a script that the scripted agent cannot run.
 func checkScript(script []byte) error {
 	_, err := scripted.Parse(script)
 	return err
@@ -177,12 +175,12 @@ func (c *core) apiConfig() api.Config {
 	}
 }
 
-// words splits a list at its commas.
+// words splits a list at commas and spaces.
 func words(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// hostOf returns the name of a URL's host as a list; empty where there is none.
+// hostOf returns the host name of a URL as a list of one; nil without a host.
 func hostOf(address string) []string {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" {
@@ -191,10 +189,11 @@ func hostOf(address string) []string {
 	return []string{u.Hostname()}
 }
 
-// attendPeriod is the time between two checks for work that becomes due by time.
+// attendPeriod is the interval of attend.
 const attendPeriod = time.Second
 
-// attend resumes tasks whose rate limit has reset, and enforces the budgets of running tasks. Several processes may run it.
+// attend resumes tasks whose rate limit has reset, and enforces the budgets of running tasks. Several processes may run
+// attend.
 func (c *core) attend(ctx context.Context) error {
 	for failed := false; wait.For(ctx, attendPeriod) == nil; {
 		told, err := c.store.EnforceBudgets(ctx)

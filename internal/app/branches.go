@@ -12,19 +12,19 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// branches is the branch workflow on GitHub.
+// branches implements the branch workflow on GitHub.
 type branches struct {
 	hub   *github.Hub
-	pause time.Duration // before the second of [branchCalls] calls, doubled each time
+	pause time.Duration // pause before the second call; doubles before each further call
 }
 
-// OmoiOS called GitHub three times to make a branch or a pull request, after a second and after two.
+// Calls to GitHub for a branch or a pull request, and the first pause. Both values are those of OmoiOS.
 const (
 	branchCalls = 3
 	branchPause = time.Second
 )
 
-// again calls do until GitHub answers, at most [branchCalls] times. What is called may run twice.
+// again calls do until GitHub answers, at most [branchCalls] times. The function do must be idempotent.
 func (b branches) again(ctx context.Context, do func() error) error {
 	err := do()
 	for n := 1; n < branchCalls && task.CodeOf(err) == task.CodeUnavailable && wait.For(ctx, b.pause<<(n-1)) == nil; n++ {
@@ -35,7 +35,7 @@ func (b branches) again(ctx context.Context, do func() error) error {
 
 func repoOf(at client.BranchPlace) scm.Repo { return scm.Repo(at.RepoOwner + "/" + at.RepoName) }
 
-// StartBranch implements api.Branches: a ticket has one branch, however often it is started.
+// StartBranch implements api.Branches. A ticket has one branch, however often StartBranch is called.
 func (b branches) StartBranch(ctx context.Context, who scm.Owner, in client.BranchStart) (branch, commit string, err error) {
 	if scm.RefSafe(in.TicketID) != in.TicketID {
 		return "", "", task.Invalid("ticket_id", "Invalid ticket_id %q: expected letters, digits, - and _, since it becomes part of a branch name.", in.TicketID)

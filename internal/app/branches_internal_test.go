@@ -20,7 +20,7 @@ func (t oneToken) Token(context.Context, string, string) (token string, own, our
 	return string(t), true, false, nil
 }
 
-// onGitHub is the branch workflow on an emulator with the repositories acme/app and acme/empty.
+// onGitHub returns the branch workflow on an emulator with the repositories acme/app and acme/empty.
 func onGitHub(t *testing.T) (*githubtest.Server, branches) {
 	t.Helper()
 	server, err := githubtest.Start(t.TempDir())
@@ -57,7 +57,7 @@ func TestBranchStart_CallsGitHubThreeTimes(t *testing.T) {
 	}
 }
 
-func TestBranchStart_ARefusalIsFinal(t *testing.T) {
+func TestBranchStart_RefusalIsFinal(t *testing.T) {
 	t.Parallel()
 	server, flow := onGitHub(t)
 	server.Break(githubtest.Fault{Status: http.StatusForbidden, Max: 3})

@@ -11,11 +11,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 )
 
-// Build describes a binary.
+// Build is the build information of a binary.
 type Build struct {
-	Version  string    `json:"version"`               // tag of the commit, or a pseudo-version; (devel) outside of version control
+	// Version is the tag of the commit, or a pseudo-version; (devel) outside of version control
+	Version  string    `json:"version"`
 	Commit   string    `json:"commit"`                // empty outside of version control
-	Date     time.Time `json:"committed_at,omitzero"` // of the commit
+	Date     time.Time `json:"committed_at,omitzero"` // time of the commit
 	Modified bool      `json:"modified"`              // built from a tree with uncommitted changes
 	Go       string    `json:"go"`
 	Platform string    `json:"platform"`

@@ -23,28 +23,27 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// The states of a finding.
+// Statuses of a finding.
 const (
 	FindingOK   = "ok"
-	FindingWarn = "warn" // omoi works, with less
-	FindingFail = "fail" // omoi dev does not work here
+	FindingWarn = "warn" // omoi works with restrictions
+	FindingFail = "fail" // omoi dev does not work on this machine
 )
 
-// Finding is one thing that was looked at.
+// Finding is the result of one check of omoi doctor.
 type Finding struct {
 	Check  string `json:"check"`
 	Status string `json:"status"`
 	Detail string `json:"detail"`
-	Next   string `json:"next,omitempty"` // what to do about it
+	Next   string `json:"next,omitempty"` // next step; empty: none
 }
 
-// Sick reports whether something failed.
+// Sick reports whether a check failed.
 func Sick(findings []Finding) bool {
 	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Status == FindingFail })
 }
 
-// Checkup looks for what could keep omoi dev from working on this machine. It changes
-// nothing, and takes a few seconds at most.
+// Checkup runs the checks of omoi doctor. The checks change nothing and take a few seconds at most.
 func Checkup(ctx context.Context, cfg *config.Loaded) []Finding {
 	info, err := devstack.ReadInfo(cfg.Home)
 	running := err == nil && isReady(ctx, info.APIURL)
@@ -53,7 +52,7 @@ func Checkup(ctx context.Context, cfg *config.Loaded) []Finding {
 	}
 	findings := []Finding{
 		checkDev(info, running), checkConfig(cfg), checkHome(cfg), checkProgram("git", FindingFail, "install git"),
-		checkDatabase(ctx, cfg), checkTemporal(ctx, cfg, info), checkAgent(cfg), checkCredentials(ctx, cfg, info.DatabaseURL),
+		checkDatabase(ctx, cfg), checkTemporal(ctx, cfg, info), checkAgent(cfg), checkCredentials(ctx, cfg, info.DatabaseURL), checkPacks(ctx, cfg, info.DatabaseURL), checkWatches(cfg),
 	}
 	findings = append(findings, checkRuntimes(ctx, cfg, info.APIURL)...)
 	findings = append(findings, checkWorkers(ctx, cfg, info.APIURL)...)
@@ -84,7 +83,7 @@ func checkConfig(cfg *config.Loaded) Finding {
 	return Finding{Check: "configuration", Status: FindingOK, Detail: fmt.Sprintf("%d settings; omoi config show", len(cfg.Values))}
 }
 
-// checkHome looks whether home, or the nearest folder above it that exists, can be written.
+// checkHome checks whether home, or the nearest existing folder above, is writable.
 func checkHome(cfg *config.Loaded) Finding {
 	dir := existing(cfg.Home)
 	probe, err := os.CreateTemp(dir, ".omoi-*")
@@ -97,10 +96,11 @@ func checkHome(cfg *config.Loaded) Finding {
 	return Finding{Check: "home", Status: FindingOK, Detail: cfg.Home}
 }
 
-// unwritable leaves out of an error what only this look has named.
+// unwritable returns the error without the name of the temporary file.
 func unwritable(dir string, err error) string {
 	words := "cannot write to " + dir
-	if path, ok := errors.AsType[*fs.PathError](err); ok && !errors.Is(err, fs.ErrNotExist) { // which is what /proc says
+	// new files below /proc fail with ErrNotExist
+	if path, ok := errors.AsType[*fs.PathError](err); ok && !errors.Is(err, fs.ErrNotExist) {
 		words += ": " + path.Err.Error()
 	}
 	return words
@@ -189,7 +189,7 @@ func checkAgent(cfg *config.Loaded) Finding {
 	return Finding{Check: "omoi-agent", Status: FindingFail, Detail: firstLine(err), Next: next}
 }
 
-// checkAPI looks at the API's port: an API of ours that serves there already is no obstacle.
+// checkAPI checks the port of the API. An omoi API that already serves there is no fault.
 func checkAPI(ctx context.Context, cfg *config.Loaded) Finding {
 	if cfg.API.Port != 0 && isReady(ctx, apiURL(cfg)) {
 		return Finding{Check: fmt.Sprintf("port %d", cfg.API.Port), Status: FindingOK, Detail: "omoi api serves there"}
@@ -235,7 +235,7 @@ func firstLine(err error) string {
 	return line
 }
 
-// freeBytes is what an ordinary user may still write below dir.
+// freeBytes returns the bytes that an unprivileged user can still write below dir.
 func freeBytes(dir string) (uint64, error) {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(dir, &stat); err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The finding on agents' rights is right for root, for another user, and with bubblewrap switched off.
-func TestIsolationIsJudgedByWhatThereIs(t *testing.T) {
+// The finding on agents' rights is correct for root, for another user, and with bubblewrap disabled.
+func TestJudgeIsolation(t *testing.T) {
 	t.Parallel()
 	bubblewrap, root, user := []string{"bubblewrap", "no-nested-userns", "seccomp"}, []string{"none", "uid"}, []string{"none"}
 	auto, off := fresh(t), fresh(t, "OMOI_SANDBOX_ISOLATION=none")
@@ -37,8 +37,8 @@ func TestIsolationIsJudgedByWhatThereIs(t *testing.T) {
 	require.Contains(t, found.Next, "sandbox.network")
 }
 
-// A full disk passes: that bubblewrap cannot be tried there is no reason to refuse sandboxes without it.
-func TestDoctor_FullDiskIsNoMatterOfIsolation(t *testing.T) {
+// A full disk prevents the test of bubblewrap. That is a temporary fault, not missing isolation.
+func TestDoctor_FullDiskIsNotMissingIsolation(t *testing.T) {
 	t.Parallel()
 	found := walls(fresh(t), []string{"none"}, "bwrap: write /x: no space left on device")
 	require.Equal(t, FindingWarn, found.Status)
@@ -48,7 +48,7 @@ func TestDoctor_FullDiskIsNoMatterOfIsolation(t *testing.T) {
 	require.Contains(t, walls(fresh(t), []string{"none"}, "no user namespaces").Next, "set sandbox.isolation to require")
 }
 
-func TestLimitsAreToldOneByOne(t *testing.T) {
+func TestJudgeLimits(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, Finding{Check: "sandbox limits", Status: FindingOK, Detail: "memory, CPU, processes, disk (watched)"},
 		judgeLimits([]string{"cgroup-pids", "cgroup-memory", "cgroup-cpu", "disk-watch"}))
@@ -59,7 +59,7 @@ func TestLimitsAreToldOneByOne(t *testing.T) {
 }
 
 // The next step is to correct the configured setting.
-func TestCheckupNamesTheSettingThatIsWrong(t *testing.T) {
+func TestCheckup_NamesInvalidSetting(t *testing.T) {
 	t.Parallel()
 	cfg := fresh(t, "OMOI_DEV_TEMPORAL_BIN=/nope", "OMOI_DEV_POSTGRES_BIN=/nope", "OMOI_AGENT_BINARY=/nope")
 	for setting, found := range map[string]Finding{
@@ -71,8 +71,8 @@ func TestCheckupNamesTheSettingThatIsWrong(t *testing.T) {
 	require.Equal(t, FindingOK, checkPostgresPrograms(fresh(t, "OMOI_DEV_POSTGRES_BIN=download")).Status)
 }
 
-// Where nothing can be written the folder is named, and not the file that was tried.
-func TestCheckupSaysPlainlyThatAHomeCannotBeMade(t *testing.T) {
+// The finding names the folder, not the temporary file.
+func TestCheckHome_NamesFolder(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("SKIPPED: only Linux has a folder in which not even root writes")

@@ -13,8 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/hostfault"
 )
 
-// checkIsolation asks the local provider itself, over a folder beside those of real sandboxes
-// that is removed again.
+// checkIsolation opens the local provider over a temporary folder and returns the isolation of its sandboxes.
 func checkIsolation(cfg *config.Loaded) []Finding {
 	bwrap := checkProgram("bwrap", FindingWarn, "install bubblewrap, 0.8 or newer: sandboxes are process groups without it")
 	bwrap.Check = "bubblewrap"
@@ -41,7 +40,7 @@ func walls(cfg *config.Loaded, active []string, why string) Finding {
 	return found
 }
 
-// judgeLimits says what keeps an agent from using up the machine, and what does not.
+// judgeLimits returns the finding on resource limits of sandboxes.
 func judgeLimits(active []string) Finding {
 	found := Finding{Check: "sandbox limits", Status: FindingOK}
 	var have, lack []string
@@ -71,7 +70,7 @@ func judgeLimits(active []string) Finding {
 
 func switchedOff(cfg *config.Loaded) bool { return cfg.Sandbox.Isolation == "none" }
 
-// judgeIsolation says what the parts that a sandbox would have mean for who runs agents.
+// judgeIsolation returns the finding on the active isolation features.
 func judgeIsolation(cfg *config.Loaded, active []string) Finding {
 	found := Finding{Check: "isolation", Status: FindingOK, Detail: strings.Join(active, ", ")}
 	if slices.Contains(active, "bubblewrap") {
@@ -89,7 +88,7 @@ func judgeIsolation(cfg *config.Loaded, active []string) Finding {
 	return found
 }
 
-// judgeWalls tells of a bubblewrap that does less than it could.
+// judgeWalls adds a warning if bubblewrap is active without seccomp or with nested user namespaces.
 func judgeWalls(found Finding, active []string) Finding {
 	if !slices.Contains(active, "seccomp") || !slices.Contains(active, "no-nested-userns") {
 		found.Status = FindingWarn
@@ -98,7 +97,7 @@ func judgeWalls(found Finding, active []string) Finding {
 	return found
 }
 
-// agentsRights is what an agent without bubblewrap may do to this machine.
+// agentsRights describes the access of an agent without bubblewrap to this machine.
 func agentsRights(active []string) string {
 	if slices.Contains(active, "uid") {
 		return "agents run as separate users, and can read what every user of this machine can read"
@@ -106,7 +105,8 @@ func agentsRights(active []string) string {
 	return "agents run with your own rights"
 }
 
-// isolation answers the parts that a sandbox would have, and why bubblewrap is none of them.
+// isolation returns the isolation features of a local sandbox, and why bubblewrap is not active; why is empty if
+// bubblewrap is active.
 func isolation(cfg config.Loaded) (active []string, why string, err error) {
 	dir, err := besideSandboxes(&cfg)
 	if err != nil {
@@ -114,7 +114,7 @@ func isolation(cfg config.Loaded) (active []string, why string, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	if cfg.API.Socket != "" {
-		cfg.API.Socket = filepath.Join(dir, "api", "api.sock") // its own folder may not be made yet
+		cfg.API.Socket = filepath.Join(dir, "api", "api.sock") // the real folder may not exist yet
 		if err := makeSocketDir(cfg.API.Socket); err != nil {
 			return nil, "", err
 		}

@@ -16,13 +16,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/credential"
 )
 
-// checkRuntimes checks program and credential of each agent runtime on this machine, and names the default agent of the
-// API that runs, if there is one.
+// checkRuntimes checks the program and the credential of each agent runtime on this machine. If an API runs,
+// checkRuntimes also reports its default agent.
 func checkRuntimes(ctx context.Context, cfg *config.Loaded, api string) (findings []Finding) {
 	asking, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	c := client.New(cmp.Or(api, apiURL(cfg)), cfg.API.Key.Reveal())
-	stored, unknown := c.Credentials(asking) // the configured ones too
+	stored, unknown := c.Credentials(asking) // includes the configured credentials
 	info, err := c.Info(asking)
 	for _, r := range agentRuntimes() {
 		found := r.check(ctx, cfg)
@@ -35,7 +35,7 @@ func checkRuntimes(ctx context.Context, cfg *config.Loaded, api string) (finding
 	return findings
 }
 
-// checkDefaultAgent takes the word of the API.
+// checkDefaultAgent returns the finding on the default agent of the running API.
 func checkDefaultAgent(provider, agent string) Finding {
 	if agent != "" {
 		return Finding{Check: "default agent", Status: FindingOK, Detail: agent + ", by the running API"}
@@ -46,7 +46,7 @@ func checkDefaultAgent(provider, agent string) Finding {
 	}
 }
 
-// check checks that the program works, and that local sandboxes of this machine can run it.
+// check checks that the program works, and that local sandboxes of this machine can run the program.
 func (r agentRuntime) check(ctx context.Context, cfg *config.Loaded) Finding {
 	found := Finding{Check: "agent " + r.agent, Status: FindingOK}
 	path, err := r.runnable(cfg)
@@ -67,12 +67,13 @@ func (r agentRuntime) check(ctx context.Context, cfg *config.Loaded) Finding {
 	return found
 }
 
-// mend returns the next step for a program that does not work. The install command may use a folder that is not first on PATH.
+// mend returns the next step for a program that does not work. The install command may use a folder that is not first
+// on PATH.
 func (r agentRuntime) mend() string {
 	return fmt.Sprintf("%s, set %s=/usr/local/bin/%s, then restart omoi", r.install, r.setting, r.program)
 }
 
-// ask runs the program for its version, in an empty home and without the credentials of this process.
+// ask runs the program for its version, with an empty home and without the credentials of this process.
 func (r agentRuntime) ask(ctx context.Context, path string) (version string, err error) {
 	home, err := os.MkdirTemp("", "omoi-doctor-")
 	if err != nil {
@@ -90,7 +91,8 @@ func (r agentRuntime) ask(ctx context.Context, path string) (version string, err
 	return r.version(path, proc.Result{Outcome: proc.Exited, ExitCode: cmd.ProcessState.ExitCode(), Output: string(out)})
 }
 
-// checkCredential adds to a finding with which credential the agent logs in. unknown is why the stored ones are not known.
+// checkCredential adds the credential of the agent to a finding. The error unknown says why the API did not list the
+// stored ones.
 func (r agentRuntime) checkCredential(found *Finding, cfg *config.Loaded, stored []client.Credential, unknown error) {
 	if what := r.credential(cfg, stored); what != "" {
 		found.Detail += "; credential: " + what
@@ -109,7 +111,7 @@ func (r agentRuntime) checkCredential(found *Finding, cfg *config.Loaded, stored
 	found.Next += set
 }
 
-// credential names what the agent logs in with; empty: nothing is known.
+// credential returns the credential with which the agent logs in; empty: none was found.
 func (r agentRuntime) credential(cfg *config.Loaded, stored []client.Credential) string {
 	for _, kind := range r.credentials {
 		at := slices.IndexFunc(stored, func(c client.Credential) bool {

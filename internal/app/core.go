@@ -36,16 +36,16 @@ import (
 	"github.com/omoi-dev/omoi/internal/tracing"
 )
 
-// organization is the name of the organization that an installation starts with.
+// organization is the name of the organization that a new installation starts with.
 const organization = "default"
 
-// Options are what a command gives beside the configuration.
+// Options holds what a command passes in addition to the configuration.
 type Options struct {
-	Stderr   io.Writer                // takes the log; nil discards it
-	Progress func(step string)        // of omoi dev, one sentence a step; nil: silent
-	Ready    func(info devstack.Info) // called once everything answers; nil: not called
+	Stderr   io.Writer                // receives the log; nil discards the log
+	Progress func(step string)        // receives one sentence per step of omoi dev; nil: silent
+	Ready    func(info devstack.Info) // called once all dependencies answer; nil: not called
 
-	LeaveRunning    bool // omoi dev does not freeze the agents of this machine when it stops
+	LeaveRunning    bool // omoi dev does not freeze the agents of this machine at shutdown
 	DaytonaEmulator bool // omoi dev starts a Daytona emulator and uses it
 }
 
@@ -54,7 +54,7 @@ func (o Options) log(cfg *config.Loaded) *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}
 	var level slog.Level
-	_ = level.UnmarshalText([]byte(cfg.Log.Level)) // config has checked it
+	_ = level.UnmarshalText([]byte(cfg.Log.Level)) // config has validated the level
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: logAttr(cfg.Secrets())}
 	if cfg.Log.Format == "json" {
 		return slog.New(slog.NewJSONHandler(o.Stderr, options))
@@ -62,7 +62,7 @@ func (o Options) log(cfg *config.Loaded) *slog.Logger {
 	return slog.New(slog.NewTextHandler(o.Stderr, options))
 }
 
-// logAttr returns the form of attributes in the log: durations with a unit, and whatever may hold a secret as a text without it.
+// logAttr returns the ReplaceAttr function of the log: durations get a unit, and secrets are removed from texts.
 func logAttr(secrets []string) func([]string, slog.Attr) slog.Attr {
 	return func(_ []string, attr slog.Attr) slog.Attr {
 		_, level := attr.Value.Any().(slog.Level)
@@ -83,37 +83,37 @@ func (o Options) ready(info devstack.Info) {
 	}
 }
 
-// core is what API and worker both stand on.
+// core holds what API and worker share.
 type core struct {
 	cfg          *config.Loaded
 	log          *slog.Logger
 	store        *postgres.Store
 	bus          live.Bus
-	redis        *redis.Client // nil: the bus is inside this process
+	redis        *redis.Client // nil: notifications stay inside this process
 	temporal     *temporal.Client
-	stack        *devstack.Stack // of omoi dev; nil elsewhere
+	stack        *devstack.Stack // set by omoi dev only
 	ring         *token.Ring
 	sealing      *credential.Ring // encrypts credentials
-	logins       api.Logins       // nil: no JWT is taken
+	logins       api.Logins       // nil: JWTs are rejected
 	hosts        scm.Hosts
 	hub          *github.Hub
 	scratch      *tempdir.Dir
 	metrics      *metrics.Metrics
 	tracing      *tracing.Tracing // nil: off
-	inlet        *inlet           // of a worker; nil elsewhere
-	found        providers        // of a worker; nil elsewhere
+	inlet        *inlet           // set in a worker only
+	found        providers        // set in a worker only
 	organization string
-	owner        string // the user of all requests to a server without authentication
+	owner        string // user of all requests while authentication is disabled
 	credentials  *credential.Service
 	shutdown     shutdown
-	logs         *sandboxlog.Watcher   // of a worker; nil elsewhere
-	watcher      *sandboxwatch.Watcher // of a worker; nil elsewhere
+	logs         *sandboxlog.Watcher   // set in a worker only
+	watcher      *sandboxwatch.Watcher // set in a worker only
 	guardian     *guardian.Guardian
 	conductor    *conductor.Conductor
 	diagnosis    *diagnosis.Service
 }
 
-// newCore connects to the database; Temporal and Redis need not answer yet.
+// newCore connects to the database. Temporal and Redis may be unreachable.
 func newCore(ctx context.Context, cfg *config.Loaded, log *slog.Logger) (*core, error) {
 	c := &core{cfg: cfg, log: log, scratch: tempdir.Open(""), shutdown: shutdown{api: shutdownTimeout, worker: shutdownTimeout}}
 	c.hosts.Local = localgit.New(localgit.Config{Scratch: c.scratch, History: history(c.cfg)})
@@ -127,7 +127,7 @@ func newCore(ctx context.Context, cfg *config.Loaded, log *slog.Logger) (*core, 
 	return c, nil
 }
 
-// openKeys reads the keys of tokens, logins and credentials.
+// openKeys reads the keys of sandbox tokens, JWTs and credentials.
 func (c *core) openKeys(context.Context) (err error) {
 	if err := checkKey(c.cfg); err != nil {
 		return err
@@ -153,12 +153,16 @@ func (c *core) openStore(ctx context.Context) error {
 	if outdated(steps) {
 		return task.Errorf(task.CodeUnavailable, "The schema of the database is older than this binary. Next: omoi migrate up")
 	}
-	machine, _ := os.Hostname() // without it hosts are listed by their ids alone
+	packs, err := openPacks(c.cfg)
+	if err != nil {
+		return err
+	}
+	machine, _ := os.Hostname() // without a name, hosts are listed by their IDs
 	store, err := postgres.Open(ctx, pooled(c.cfg.Database), postgres.Config{
 		Machine: machine, Version: ReadBuild().String(), Settings: taskSettings(c.cfg), MaxUnverified: c.cfg.Task.MaxUnverifiedSandboxes,
 		HostFresh: max(3*hostHeartbeat(c.cfg), time.Second), PulsePeriod: c.cfg.Test.ComponentHeartbeat, Log: c.log, Counter: c.metrics,
 		Ring: c.sealing, Prices: prices(c.cfg.Price), LimitApart: c.cfg.Test.RateLimitStagger,
-		SecondLook: c.cfg.Daytona.MaxCreateDelay,
+		SecondLook: c.cfg.Daytona.MaxCreateDelay, MaxCheckpoints: c.cfg.Checkpoint.MaxBytes, Packs: packs,
 	})
 	if err != nil {
 		return err
@@ -175,7 +179,7 @@ func (c *core) openStore(ctx context.Context) error {
 	return err
 }
 
-// pooled bounds the connections of this process, unless the URL does.
+// pooled returns the database URL with the configured maximum of connections, unless the URL sets pool_max_conns.
 func pooled(db config.Database) string {
 	u, err := url.Parse(db.URL.Reveal())
 	if err != nil || u.Query().Has("pool_max_conns") {
@@ -194,7 +198,7 @@ func (c *core) openBus(context.Context) error {
 	}
 	options, err := redis.ParseURL(c.cfg.Redis.URL.Reveal())
 	if err != nil {
-		return task.Errorf(task.CodeInvalid, "Invalid redis.url").WithCause(err)
+		return task.Errorf(task.CodeInvalid, "Invalid redis.url. Next: set it to redis://host:port/db").WithCause(err)
 	}
 	redis.SetLogger(redisLog{c.log})
 	c.redis = redis.NewClient(options)
@@ -202,7 +206,7 @@ func (c *core) openBus(context.Context) error {
 	return nil
 }
 
-// redisLog takes what the Redis library says of itself: the bus says aloud what it means for us.
+// redisLog logs messages of the Redis client at level debug. The bus logs the consequences.
 type redisLog struct{ log *slog.Logger }
 
 func (l redisLog) Printf(ctx context.Context, format string, v ...any) {

@@ -17,11 +17,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/scm/github"
 )
 
-// credentialFile is below home.
+// credentialFile is a file in home.
 const credentialFile = "credential.keys" //nolint:gosec // a name
 
-// credentialRing takes the keys that encrypt credentials from the configuration, or from home, where one is
-// made on the first start.
+// credentialRing returns the keys that encrypt credentials: the configured ones, else the one in home. The first start
+// creates the key in home.
 func credentialRing(cfg *config.Loaded) (*credential.Ring, error) {
 	text, err := keep(cfg.Credential.Keys.Reveal(), cfg.Home, credentialFile, credential.NewKey)
 	if err != nil {
@@ -30,7 +30,7 @@ func credentialRing(cfg *config.Loaded) (*credential.Ring, error) {
 	return credential.ParseRing(text)
 }
 
-// openCredentials makes what keeps and finds credentials.
+// openCredentials opens the credential service.
 func (c *core) openCredentials(ctx context.Context) error {
 	c.credentials = credential.New(credential.Config{
 		Installation: installed(c.cfg), Organization: c.organization, GitHubURL: gitHubAPI(c.cfg.GitHub.URL),
@@ -40,8 +40,8 @@ func (c *core) openCredentials(ctx context.Context) error {
 	return nil
 }
 
-// showCredentials says at the start what no task will get: another process of the installation has
-// encrypted it with a key that is not here.
+// showCredentials warns at startup about credentials that this process cannot decrypt, because another process
+// encrypted them with a different key.
 func (c *core) showCredentials(ctx context.Context) {
 	found, err := c.credentials.Health(ctx)
 	switch {
@@ -53,10 +53,10 @@ func (c *core) showCredentials(ctx context.Context) {
 	}
 }
 
-// otherKeys is the next step where a credential cannot be read.
+// otherKeys is the next step for credentials that cannot be decrypted.
 const otherKeys = "give all processes of the installation the same OMOI_CREDENTIAL_KEYS, the old keys too, or have the credentials set again"
 
-// gitHubAPI is where a server's API is; empty: GitHub's own.
+// gitHubAPI returns the API address of a GitHub server; empty for github.com.
 func gitHubAPI(web string) string {
 	web = strings.TrimRight(web, "/")
 	if web == "" || web == github.Web {
@@ -65,7 +65,7 @@ func gitHubAPI(web string) string {
 	return github.API(web)
 }
 
-// installed are the credentials that the installation is configured with.
+// installed returns the credentials in the configuration.
 func installed(cfg *config.Loaded) map[string]credential.Value {
 	key, token := cfg.Anthropic.APIKey, cfg.Anthropic.AuthToken
 	return map[string]credential.Value{
@@ -73,13 +73,13 @@ func installed(cfg *config.Loaded) map[string]credential.Value {
 			Secret: cmp.Or(key, token).Reveal(), Bearer: key == "" && token != "", BaseURL: cfg.Anthropic.BaseURL,
 			Models: credential.Models{Model: cfg.Anthropic.Model},
 		},
-		credential.ClaudeOAuth: {Secret: cfg.Claude.OAuthToken.Reveal()}, // and the model above, where both are used at one endpoint
+		// the model above applies too, if both use one endpoint
+		credential.ClaudeOAuth: {Secret: cfg.Claude.OAuthToken.Reveal()},
 		credential.GitHub:      {Secret: cfg.GitHub.Token.Reveal()},
 	}
 }
 
-// checkCredentials looks whether what users have stored in the database, if there is one, can be
-// read with the keys that are here.
+// checkCredentials checks whether the stored credentials can be decrypted with the keys of this machine.
 func checkCredentials(ctx context.Context, cfg *config.Loaded, database string) Finding {
 	const name = "credentials"
 	ring, err := presentRing(cfg)
@@ -93,13 +93,13 @@ func checkCredentials(ctx context.Context, cfg *config.Loaded, database string) 
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	found, err := credentialHealth(ctx, ring, database)
-	if err != nil { // what is the matter with it says another check
+	if err != nil { // the check postgresql names the cause
 		return Finding{Check: name, Status: FindingWarn, Detail: "not checked: the database does not answer", Next: "see what the check `postgresql` says"}
 	}
 	return judgeCredentials(ring != nil, found)
 }
 
-// presentRing is nil where no key was made yet: a look makes none.
+// presentRing returns the existing keys; nil if no key exists. Unlike credentialRing, presentRing creates no key.
 func presentRing(cfg *config.Loaded) (*credential.Ring, error) {
 	path := filepath.Join(cfg.Home, credentialFile)
 	if _, err := os.Stat(path); cfg.Credential.Keys == "" && errors.Is(err, os.ErrNotExist) {
@@ -109,7 +109,7 @@ func presentRing(cfg *config.Loaded) (*credential.Ring, error) {
 }
 
 func credentialHealth(ctx context.Context, ring *credential.Ring, database string) (found credential.Health, err error) {
-	if ring == nil { // then none can be read
+	if ring == nil { // without a key, no credential can be decrypted
 		if ring, err = credential.ParseRing(credential.NewKey()); err != nil {
 			return found, err
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/credential"
 )
 
-func TestWhatCanBeReadIsTold(t *testing.T) {
+func TestJudgeCredentials(t *testing.T) {
 	t.Parallel()
 	found := judgeCredentials(true, credential.Health{KeyID: "k1", Stored: 3, Unreadable: 1, Keys: []string{"k0"}})
 	require.Equal(t, FindingWarn, found.Status)
@@ -18,8 +18,8 @@ func TestWhatCanBeReadIsTold(t *testing.T) {
 	require.Equal(t, FindingOK, judgeCredentials(true, credential.Health{KeyID: "k1", Stored: 3}).Status)
 }
 
-// A look makes no key, and names the setting that is wrong.
-func TestALookAtCredentialsMakesNoKey(t *testing.T) {
+// The check creates no key, and names the invalid setting.
+func TestCheckCredentials_CreatesNoKey(t *testing.T) {
 	t.Parallel()
 	cfg := fresh(t)
 	require.Contains(t, checkCredentials(t.Context(), cfg, "").Detail, "no key yet")

@@ -10,8 +10,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// newDaytona makes the provider, also without a key: what exists must be accounted for, and a
-// task that asks for it must hear what is missing.
+// newDaytona returns the Daytona provider. Without a key the provider opens too, because existing sandboxes must stay
+// accounted for and tasks need an error that names the missing key.
 func newDaytona(cfg *config.Loaded, log *slog.Logger) (*daytona.Provider, error) {
 	return daytona.New(daytona.Config{
 		APIKey: cfg.Daytona.APIKey.Reveal(), APIURL: cfg.Daytona.APIURL, Target: cfg.Daytona.Target,
@@ -22,7 +22,7 @@ func newDaytona(cfg *config.Loaded, log *slog.Logger) (*daytona.Provider, error)
 
 const daytonaTimeout = 5 * time.Second
 
-// checkDaytona says whether tasks can run at Daytona; without a key nobody is asked.
+// checkDaytona checks the Daytona account. Without a key checkDaytona sends no request.
 func checkDaytona(ctx context.Context, cfg *config.Loaded) Finding {
 	found := Finding{Check: "daytona", Status: FindingOK}
 	if beside := *cfg; besideEmulator(&beside) {

@@ -12,7 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/devstack"
 )
 
-func TestTheDoctorSaysWhetherTheKeyOfDaytonaWorks(t *testing.T) {
+func TestCheckDaytona(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -32,8 +32,8 @@ func TestTheDoctorSaysWhetherTheKeyOfDaytonaWorks(t *testing.T) {
 	require.Contains(t, refused.Detail, "Daytona refused the API key")
 }
 
-// Beside an omoi dev with an emulator no key is missing: its sandboxes are reached with the emulator's.
-func TestTheStandInOfARunningDevNeedsNoKey(t *testing.T) {
+// With an emulator of a running omoi dev, no key is required.
+func TestCheckDaytona_EmulatorNeedsNoKey(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	load := func(environ ...string) *config.Loaded {
@@ -51,7 +51,7 @@ func TestTheStandInOfARunningDevNeedsNoKey(t *testing.T) {
 	require.Equal(t, info.DaytonaURL, cfg.Daytona.APIURL)
 
 	require.False(t, besideEmulator(load("DAYTONA_API_KEY=mine")), "who has a key means the cloud")
-	info.PID = 1 << 30 // of no process
+	info.PID = 1 << 30 // does not exist
 	require.NoError(t, devstack.WriteInfo(home, info))
 	require.False(t, besideEmulator(load()), "its emulator has ended with it")
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// RunDev runs everything on this machine until ctx ends: the stack, API, relay and worker.
-// It holds the lock of home, keeps dev.json there while it runs, and calls opts.Ready once
-// everything answers. Where no login was asked for and the API is on loopback it is open. When
-// ctx ends it freezes the agents of this machine, unless opts.LeaveRunning, and returns within 10 s.
+// RunDev runs PostgreSQL, Temporal, API, relay and worker on this machine until ctx ends. RunDev holds the lock of
+// home, keeps dev.json there, and calls opts.Ready once all dependencies answer. By default, authentication is disabled
+// if the API listens on loopback only. When ctx ends, RunDev freezes the agents of this machine, unless
+// opts.LeaveRunning is set, and returns within 10 seconds.
 func RunDev(ctx context.Context, cfg *config.Loaded, opts Options) (err error) {
 	if opts.DaytonaEmulator && !emulatorLinked {
 		return errNoEmulator()
@@ -55,7 +55,7 @@ func errNoEmulator() error {
 	return task.Errorf(task.CodeInvalid, "This build of omoi has no Daytona emulator: only development builds do. Next: run make build in omoi's sources")
 }
 
-// dev is one run of omoi dev.
+// dev is one execution of omoi dev.
 type dev struct {
 	cfg  *config.Loaded
 	opts Options
@@ -64,7 +64,7 @@ type dev struct {
 	stack *devstack.Stack
 }
 
-// settle decides what a person has left open: login and port.
+// settle chooses authentication, port and socket where the configuration leaves them open.
 func (d *dev) settle(ctx context.Context) error {
 	cfg := d.cfg
 	if !cfg.Given("api.auth_disabled") {
@@ -86,7 +86,7 @@ func (d *dev) settle(ctx context.Context) error {
 	return settleDevSocket(cfg)
 }
 
-// moved says that a port is another's; want 0 is any port.
+// moved reports that another process holds a port; want 0 means any port.
 func (d *dev) moved(who string, want, got int) {
 	if want != 0 && got != 0 && got != want {
 		d.say("port " + strconv.Itoa(want) + " is in use; " + who + " takes " + strconv.Itoa(got))
@@ -117,7 +117,7 @@ func (d *dev) stackConfig() devstack.Config {
 	return out
 }
 
-// use points the configuration at what was started.
+// use sets the addresses of the started servers in the configuration.
 func (d *dev) use(info devstack.Info) {
 	cfg := d.cfg
 	d.info = info
@@ -200,7 +200,7 @@ func (d *dev) migrate(ctx context.Context) error {
 	return postgres.Migrate(ctx, target)
 }
 
-// announce calls opts.Ready once everything answers.
+// announce calls opts.Ready once all dependencies answer.
 func (d *dev) announce(ctx context.Context) error {
 	d.untilReady(ctx)
 	if ctx.Err() == nil {
@@ -210,7 +210,7 @@ func (d *dev) announce(ctx context.Context) error {
 	return nil
 }
 
-// untilReady waits until the API says that everything answers, or ctx ends.
+// untilReady waits until the API is ready or ctx ends.
 func (d *dev) untilReady(ctx context.Context) {
 	for !isReady(ctx, d.info.APIURL) && wait.For(ctx, 20*time.Millisecond) == nil {
 	}

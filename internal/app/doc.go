@@ -1,9 +1,7 @@
-// Package app wires the parts together: it is the only place that knows every one of them.
-// [RunAPI], [RunWorker] and [RunDev] are what the commands of the same names do; they
-// return when ctx ends and everything has stopped, so a test runs the same values as the
-// binary does.
+// Package app wires all components together. [RunAPI], [RunWorker] and [RunDev] implement the commands omoi api, omoi
+// worker and omoi dev. Each returns after ctx has ended and all services have stopped, so tests run the same code as
+// the binary.
 //
-// Order of a stop: first the HTTP server, which answers what it has begun, then intake,
-// relay and worker, last the stack of omoi dev below them. Agents in sandboxes go on and
-// spool what they cannot send.
+// Services stop in this order: the HTTP server, which completes its requests, then ingest, relay and worker, last the
+// servers of omoi dev. Agents of an API or worker process keep running and spool their events.
 package app

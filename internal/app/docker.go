@@ -19,12 +19,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// dockerDir holds the fences of Docker sandboxes.
+// dockerDir returns the folder for the fences of Docker sandboxes.
 func dockerDir(cfg *config.Loaded) string {
 	return filepath.Join(cfg.Home, "docker")
 }
 
-// newDocker makes the Docker provider over a folder of fences. The engine need not answer.
+// newDocker returns the Docker provider with its fences in dir. The engine may be unreachable.
 func newDocker(cfg *config.Loaded, dir string, log *slog.Logger) (*docker.Provider, error) {
 	return docker.New(docker.Config{
 		Host: cfg.Docker.Host, CertPath: cfg.Docker.CertPath, StateDir: dir, Image: cfg.Docker.Image, NoPull: cfg.Docker.Pull == "never",
@@ -33,8 +33,8 @@ func newDocker(cfg *config.Loaded, dir string, log *slog.Logger) (*docker.Provid
 	}, log)
 }
 
-// offersDocker reports whether this machine offers Docker sandboxes. Where there may still be
-// some it does, so that they are accounted for.
+// offersDocker reports whether this machine offers Docker sandboxes. With fences in dockerDir the answer is true even
+// if the engine does not answer, so that existing sandboxes stay accounted for.
 func offersDocker(cfg *config.Loaded) bool {
 	switch cfg.Docker.Enabled {
 	case "always":
@@ -46,7 +46,7 @@ func offersDocker(cfg *config.Loaded) bool {
 	return err == nil && len(left) > 0 || reachEngine(cfg) == nil
 }
 
-// dockerNeedsSocket reports whether containers of this machine reach the API by its socket only.
+// dockerNeedsSocket reports whether containers of this machine reach the API by its Unix socket only.
 func dockerNeedsSocket(cfg *config.Loaded) bool {
 	if runtime.GOOS != "linux" || cfg.Docker.Network == docker.NetworkHost || !offersDocker(cfg) {
 		return false
@@ -54,7 +54,7 @@ func dockerNeedsSocket(cfg *config.Loaded) bool {
 	return cfg.Docker.Network == docker.NetworkNone || sandbox.Loopback(callback(cfg))
 }
 
-// openDocker opens the Docker provider if this machine offers it.
+// openDocker opens the Docker provider if this machine offers Docker sandboxes.
 func openDocker(cfg *config.Loaded, log *slog.Logger) (sandbox.Provider, error) {
 	if !offersDocker(cfg) {
 		return nil, task.Errorf(task.CodeInvalid, "This machine offers no Docker sandboxes. Next: omoi doctor").WithCause(errNotOffered)
@@ -62,7 +62,7 @@ func openDocker(cfg *config.Loaded, log *slog.Logger) (sandbox.Provider, error) 
 	return newDocker(cfg, dockerDir(cfg), log)
 }
 
-// checkDocker asks the engine what a sandbox would be held to. It makes none.
+// checkDocker checks the engine and the isolation features of its sandboxes. checkDocker creates no sandbox.
 func checkDocker(ctx context.Context, cfg *config.Loaded) Finding {
 	found := Finding{Check: "docker", Status: FindingOK, Detail: "not offered: docker.enabled is never"}
 	wanted := cfg.Docker.Enabled == "always" || cfg.Task.Provider == task.ProviderDocker
@@ -93,7 +93,8 @@ func checkDocker(ctx context.Context, cfg *config.Loaded) Finding {
 	return found
 }
 
-// askEngine answers the parts of isolation, and puts an image that is missing into found.
+// askEngine returns the engine version and the isolation features. For a missing image askEngine adds a warning to
+// found.
 func askEngine(ctx context.Context, cfg *config.Loaded, found *Finding) ([]string, error) {
 	dir, err := os.MkdirTemp("", "omoi-doctor-")
 	if err != nil {
@@ -123,8 +124,8 @@ func missingImage(cfg *config.Loaded, image string) string {
 	return "the first task waits until the engine has pulled " + image + "; docker pull " + image + " does it now"
 }
 
-// reachEngine returns why the engine's socket cannot be used; nil if it can. It does not check an engine on the network, which
-// an operator has configured.
+// reachEngine returns why the socket of the engine cannot be used, or nil. An engine on the network is not checked,
+// because an operator configured the address.
 func reachEngine(cfg *config.Loaded) error {
 	path, here := strings.CutPrefix(cfg.Docker.Host, "unix://")
 	if !here {
@@ -138,7 +139,7 @@ func reachEngine(cfg *config.Loaded) error {
 	return conn.Close()
 }
 
-// engineNext is what to do about an engine that cannot be reached.
+// engineNext returns the next step for an engine that cannot be reached.
 func engineNext(unreached error) string {
 	const again = ", and start omoi again; see docs/DOCKER.md"
 	_, missing := exec.LookPath("dockerd")
@@ -151,7 +152,7 @@ func engineNext(unreached error) string {
 	return "start one, for example by `systemctl start docker`, or set docker.host" + again
 }
 
-// engineMends is what to do about an engine that was asked: what it said, or why it did not answer.
+// engineMends returns the next step for an engine that returned an error.
 func engineMends(err error) string {
 	if told, ok := errors.AsType[*task.Error](err); !ok || told.Code != task.CodeInvalid {
 		return "look at `docker info` on this machine; see docs/DOCKER.md"

@@ -18,7 +18,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// near is a configuration with the socket of an engine, where something listens or not.
+// near returns a configuration with the socket of an engine, with or without a listener.
 func near(t *testing.T, listens bool, environ ...string) *config.Loaded {
 	t.Helper()
 	socket := filepath.Join(filepath.Dir(fresh(t).Home), "engine.sock")
@@ -30,7 +30,7 @@ func near(t *testing.T, listens bool, environ ...string) *config.Loaded {
 	return fresh(t, append([]string{"DOCKER_HOST=unix://" + socket, "OMOI_DOCKER_ENABLED=auto"}, environ...)...)
 }
 
-func TestDockerIsOfferedWhereItsEngineIs(t *testing.T) {
+func TestOffersDocker(t *testing.T) {
 	t.Parallel()
 	require.True(t, offersDocker(near(t, true)))
 	require.False(t, offersDocker(near(t, false)))
@@ -46,7 +46,7 @@ func TestDockerIsOfferedWhereItsEngineIs(t *testing.T) {
 	require.Contains(t, found.hostBound(), task.ProviderDocker)
 }
 
-func TestContainersOnABridgeGetTheSocket(t *testing.T) {
+func TestSettleSocket_ContainersOnBridge(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("SKIPPED: containers get the API's socket on Linux only")
@@ -61,7 +61,7 @@ func TestContainersOnABridgeGetTheSocket(t *testing.T) {
 	}
 }
 
-func TestCheckupOfDocker(t *testing.T) {
+func TestCheckDocker(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, FindingOK, checkDocker(t.Context(), near(t, false, "OMOI_DOCKER_ENABLED=never")).Status)
 	found := checkDocker(t.Context(), near(t, false))
@@ -77,8 +77,8 @@ func TestCheckupOfDocker(t *testing.T) {
 	}
 }
 
-// Only an engine that does not run is to be started.
-func TestTheNextStepFitsWhatIsWrongWithTheEngine(t *testing.T) {
+// The next step "start" applies only to an engine that does not run.
+func TestEngineNext(t *testing.T) {
 	t.Parallel()
 	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	denied := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EACCES)}
@@ -92,8 +92,8 @@ func TestTheNextStepFitsWhatIsWrongWithTheEngine(t *testing.T) {
 	require.Contains(t, engineMends(task.Invalid("docker.host", "Windows")), "docker.host")
 }
 
-// An engine of the version that clients ask for first, without a bridge.
-func TestCheckupOfAnEngineWithoutABridge(t *testing.T) {
+// An engine of the version that clients request first, without a bridge.
+func TestCheckDocker_EngineWithoutBridge(t *testing.T) {
 	t.Parallel()
 	cfg := near(t, false, "OMOI_DOCKER_NETWORK=bridge")
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", strings.TrimPrefix(cfg.Docker.Host, "unix://"))

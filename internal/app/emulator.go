@@ -17,10 +17,11 @@ import (
 // emulatorLinked reports whether this build contains the Daytona emulator.
 const emulatorLinked = true
 
-// startEmulator starts the Daytona emulator and points the provider at it. Its sandboxes end
-// with it: the next start finds none.
+// startEmulator starts the Daytona emulator and points the Daytona provider at it. The emulator deletes its sandboxes
+// when it stops.
 func (d *dev) startEmulator(ctx context.Context) (func() error, error) {
-	if err := os.RemoveAll(place(d.cfg).PrivateDir("daytona-emulator")); err != nil { // the lock of home is ours, so what is there is of a start that was killed
+	// the lock of home is held, so the files are from a killed process
+	if err := os.RemoveAll(place(d.cfg).PrivateDir("daytona-emulator")); err != nil {
 		return nil, fmt.Errorf("clear the folder of the Daytona emulator: %w", err)
 	}
 	dir, err := place(d.cfg).MakePrivateDir("daytona-emulator")
@@ -40,7 +41,7 @@ func (d *dev) startEmulator(ctx context.Context) (func() error, error) {
 	return s.Close, nil
 }
 
-// emulatorOptions give the emulator a cloud's slowness, a little of it.
+// emulatorOptions returns options with short delays like those of a cloud.
 func emulatorOptions(cfg *config.Loaded, dir string, opts Options) daytonatest.Options {
 	out := daytonatest.Options{
 		Dir: dir, CreateDelay: 500 * time.Millisecond, BuildDelay: 2 * time.Second, StartDelay: 500 * time.Millisecond,

@@ -8,8 +8,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/devstack"
 )
 
-// besideEmulator points a configuration that has no key at the Daytona emulator of the omoi dev that runs in the
-// same home. It answers whether there is one.
+// besideEmulator points a configuration without a Daytona key at the emulator of a running omoi dev with the same home.
+// The result reports whether there is one.
 func besideEmulator(cfg *config.Loaded) bool {
 	if cfg.Daytona.APIKey != "" {
 		return false
@@ -22,7 +22,7 @@ func besideEmulator(cfg *config.Loaded) bool {
 	return true
 }
 
-// runs reports whether a process is there; dev.json outlives one that was killed.
+// runs reports whether a process exists. The file dev.json stays behind after a kill.
 func runs(pid int) bool {
 	return pid > 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }

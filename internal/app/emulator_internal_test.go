@@ -14,9 +14,8 @@ import (
 	"github.com/omoi-dev/omoi/config"
 )
 
-// omoi dev with the emulator takes its tasks for Daytona there, whatever account is named, and
-// leaves nothing behind.
-func TestDevUsesTheDaytonaEmulator(t *testing.T) {
+// omoi dev with the emulator runs Daytona tasks there, even if an account is configured, and leaves no files.
+func TestDev_DaytonaEmulator(t *testing.T) {
 	t.Parallel()
 	cfg := fresh(t, "DAYTONA_API_KEY=somebody's", "DAYTONA_TARGET=eu", "SANDBOX_SNAPSHOT=our-own")
 	var said []string

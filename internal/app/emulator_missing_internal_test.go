@@ -10,8 +10,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// TestDevWithoutEmulator refuses the flag before anything starts. make release tries it on the built program.
-func TestDevWithoutEmulator(t *testing.T) {
+// omoi dev rejects the flag before any server starts. make release also tests the built program.
+func TestDev_WithoutEmulator(t *testing.T) {
 	t.Parallel()
 	cfg := fresh(t)
 	err := RunDev(t.Context(), cfg, Options{DaytonaEmulator: true})

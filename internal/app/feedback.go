@@ -10,7 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// webhookSecrets are those with which GitHub may sign, the newest first.
+// webhookSecrets returns the secrets that GitHub may sign with, newest first.
 func webhookSecrets(g config.GitHub) []string {
 	var all []string
 	for _, secret := range []config.Secret{g.WebhookSecret, g.WebhookPreviousSecret} {
@@ -21,10 +21,10 @@ func webhookSecrets(g config.GitHub) []string {
 	return all
 }
 
-// tellFeedback carries what webhooks brought to agents and into new tasks, until ctx ends. Any number of processes may
-// do so at once.
+// tellFeedback delivers feedback of webhooks to agents, and starts follow-up tasks, until ctx ends. Several processes
+// may run tellFeedback.
 func (c *core) tellFeedback(ctx context.Context) error {
-	if c.cfg.GitHub.WebhookSecret == "" { // nothing can come
+	if c.cfg.GitHub.WebhookSecret == "" { // without a secret, no webhook events arrive
 		<-ctx.Done()
 		return nil
 	}
@@ -35,12 +35,12 @@ func (c *core) tellFeedback(ctx context.Context) error {
 			c.log.WarnContext(ctx, "process feedback failed, retrying", slog.String("error", err.Error()))
 		}
 		c.toldFeedback(ctx, step)
-		_ = wait.For(ctx, pollInterval(c.cfg)) // fails when ctx ends
+		_ = wait.For(ctx, pollInterval(c.cfg)) // returns an error if ctx ends
 	}
 	return nil
 }
 
-// toldFeedback wakes who waits for what a step did.
+// toldFeedback logs a step and wakes the waiting readers.
 func (c *core) toldFeedback(ctx context.Context, step feedback.Step) {
 	for _, id := range step.Sandboxes {
 		c.log.InfoContext(ctx, "feedback sent to agent", slog.String("sandbox_id", id))

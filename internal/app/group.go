@@ -9,27 +9,27 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// service is something that works until its context ends, then finishes what it has begun.
+// service is a part of a process that runs until its context ends, then completes its work.
 type service struct {
 	name string
 	run  func(ctx context.Context) error
 }
 
-// running is a service that was started.
+// running is a started service.
 type running struct {
 	name   string
 	cancel context.CancelFunc
 	done   chan struct{}
-	err    error // why it ended, once done is closed
+	err    error // result; set before done is closed
 }
 
-// runAll runs services until ctx ends or one of them does. Then it stops them one after the
-// other, in the order given, and waits for each.
+// runAll runs services until ctx ends or a service returns. Then runAll stops the services one after the other, in the
+// given order, and waits for each.
 func runAll(ctx context.Context, services ...service) error {
 	return runWithin(ctx, context.WithoutCancel(ctx), services...)
 }
 
-// runWithin is [runAll] that waits for no service any longer once limit has ended.
+// runWithin is like [runAll], but stops waiting for services when limit ends.
 func runWithin(ctx, limit context.Context, services ...service) error {
 	over := make(chan struct{})
 	var once sync.Once
@@ -44,7 +44,7 @@ func runWithin(ctx, limit context.Context, services ...service) error {
 	return stopWithin(limit, all)
 }
 
-// start runs a service in a life of its own, and calls ended when it has ended.
+// start runs a service with a context of its own, and calls ended after the service has returned.
 func start(ctx context.Context, s service, ended func()) *running {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r := &running{name: s.name, cancel: cancel, done: make(chan struct{})}
@@ -58,7 +58,8 @@ func start(ctx context.Context, s service, ended func()) *running {
 	return r
 }
 
-// stopWithin stops services one after the other. When limit ends it cancels those that are left, and names the one that hung.
+// stopWithin stops services one after the other. When limit ends, stopWithin cancels the remaining services and returns
+// an error that names the service that hung.
 func stopWithin(limit context.Context, all []*running) error {
 	var errs []error
 	for i, r := range all {
@@ -76,7 +77,7 @@ func stopWithin(limit context.Context, all []*running) error {
 	return errors.Join(errs...)
 }
 
-// errCutOff says that a part took longer than a stop may take.
+// errCutOff returns the error for a part that did not stop in time.
 func errCutOff(part string) error {
 	return task.Errorf(task.CodeInternal, "Cannot stop omoi in time: %s did not end and was aborted. Next: omoi dev, which continues all tasks", part)
 }

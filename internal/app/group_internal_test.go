@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }
 
-// order notes in which order services ended.
+// order records the order in which services ended.
 type order struct {
 	mu    sync.Mutex
 	names []string
@@ -36,7 +36,7 @@ func (o *order) service(name string, err error, fails <-chan struct{}) service {
 	}}
 }
 
-func TestServicesStopInTheirOrder(t *testing.T) {
+func TestRunAll_StopsInOrder(t *testing.T) {
 	t.Parallel()
 	o := &order{}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -45,8 +45,8 @@ func TestServicesStopInTheirOrder(t *testing.T) {
 	require.Equal(t, []string{"api", "intake", "worker"}, o.names)
 }
 
-// One that fails takes the others with it, and its error says which one it was.
-func TestOneFailureStopsAll(t *testing.T) {
+// A service that fails stops the others, and the error names the service.
+func TestRunAll_FailureStopsAll(t *testing.T) {
 	t.Parallel()
 	o, failed := &order{}, make(chan struct{})
 	close(failed)

@@ -15,9 +15,9 @@ import (
 	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
-// A worker whose home made a key of its own would give sandboxes tokens that the API of the
-// other home refuses: it does not start.
-func TestAWorkerWithAnotherTokenKeyDoesNotStart(t *testing.T) {
+// A worker with a different token key would create sandboxes whose tokens the API rejects, so the worker does not
+// start.
+func TestRunWorker_RejectsOtherTokenKey(t *testing.T) {
 	t.Parallel()
 	database := pgtest.URL(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -39,7 +39,7 @@ func TestAWorkerWithAnotherTokenKeyDoesNotStart(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-// lines is a log that can be waited for.
+// lines is a log with a wait function.
 type lines struct {
 	mu   sync.Mutex
 	all  bytes.Buffer
@@ -57,8 +57,8 @@ func (l *lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Agents with an API address that does not answer could not send events.
-func TestAWorkerWithoutAnAddressOfTheAPIWarns(t *testing.T) {
+// An API address that does not answer would lose the events of agents.
+func TestRunWorker_WarnsWithoutCallbackURL(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -16,8 +16,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/token"
 )
 
-// tokenRing takes the keys of sandbox tokens from the configuration, or from home, where
-// one is made on the first start.
+// tokenRing returns the keys of sandbox tokens: the configured ones, else the one in home. The first start creates the
+// key in home.
 func tokenRing(cfg *config.Loaded) (*token.Ring, error) {
 	text, err := keep(cfg.Token.Key.Reveal(), cfg.Home, "token.key", newKey)
 	if err != nil {
@@ -37,7 +37,7 @@ func tokenRing(cfg *config.Loaded) (*token.Ring, error) {
 	return token.NewRing(current, &previous)
 }
 
-// logins judges JWTs; nil where no secret is set.
+// logins returns the verifier of JWTs; nil if no secret is configured.
 func logins(cfg *config.Loaded) (api.Logins, error) {
 	switch {
 	case cfg.API.JWTSecret == "" && cfg.API.JWTPreviousSecret != "":
@@ -50,15 +50,15 @@ func logins(cfg *config.Loaded) (api.Logins, error) {
 	return token.NewLogins(cfg.API.JWTSecret.Reveal(), cfg.API.JWTPreviousSecret.Reveal())
 }
 
-// keyStore remembers which key signs.
+// keyStore stores the print of the installation's signing key.
 type keyStore interface {
 	TokenKey(ctx context.Context) (token.Print, error)
 	SetTokenKey(ctx context.Context, was, now token.Print) (bool, error)
 }
 
-// agree refuses to work with another key than the installation's, since the sandboxes that
-// one process makes report to any other. A database that no other home knows is an
-// exception: there the key can only have been lost.
+// agree returns an error if the token key differs from the installation's, because sandboxes of one process report to
+// any process of the installation. With a database that only this home uses, agree replaces the key, because the old
+// one is lost.
 func (c *core) agree(ctx context.Context) error {
 	lost, err := agreeOn(ctx, c.store, c.ring, !c.cfg.Given("database.url"))
 	if lost {
@@ -67,8 +67,8 @@ func (c *core) agree(ctx context.Context) error {
 	return err
 }
 
-// agreeOn makes the key of ring the installation's where there is none yet, where ring has
-// the old one too, and where it is forced. lost says that the old one was not there.
+// agreeOn records the signing key of ring as the installation's key if no key is recorded, if ring also holds the
+// recorded key, or with force. The result lost is true if ring does not hold the recorded key.
 func agreeOn(ctx context.Context, store keyStore, ring *token.Ring, force bool) (lost bool, err error) {
 	for own := ring.Signs(); ; {
 		known, err := store.TokenKey(ctx)
@@ -90,10 +90,10 @@ func errOtherKey(known, own token.Print) error {
 		"set OMOI_TOKEN_KEY to the same key on every machine; a generated key is in the file token.key of the OMOI_HOME where omoi first started", known.KeyID, own.KeyID)
 }
 
-// newKey makes a key of 32 random bytes under a random id.
+// newKey returns a key of 32 random bytes with a random ID, as "id.secret".
 func newKey() string {
 	secret := make([]byte, 32)
-	_, _ = rand.Read(secret) // never fails
+	_, _ = rand.Read(secret) // never returns an error
 	return strings.ToLower(rand.Text()[:8]) + "." + base64.RawURLEncoding.EncodeToString(secret)
 }
 
@@ -101,19 +101,19 @@ func parseKey(setting, text string) (token.Key, error) {
 	id, encoded, found := strings.Cut(text, ".")
 	encoded = strings.NewReplacer("+", "-", "/", "_").Replace(strings.TrimRight(encoded, "="))
 	secret, err := base64.RawURLEncoding.DecodeString(encoded)
-	if err != nil || !found { // without an id all of it is secret: no error may call it one
-		return token.Key{}, task.Invalid(setting, "%s is not of the form id.secret with the secret in base64", setting)
+	if err != nil || !found { // without an ID the whole text is secret: no error may contain it
+		return token.Key{}, task.Invalid(setting, "Invalid %s: expected id.secret with the secret in base64", setting)
 	}
 	return token.Key{ID: id, Secret: secret}, nil
 }
 
-// hostID names this machine: configured, or made once and kept under home.
+// hostID returns the ID of this machine: the configured one, else a random one kept in home.
 func hostID(cfg *config.Loaded) (string, error) {
 	return keep(cfg.Worker.HostID, cfg.Home, "host.id", func() string { return strings.ToLower(rand.Text()[:16]) })
 }
 
-// keep answers what is configured, else the content of a file of home with mode 0600, made on the first call. Of
-// two processes that make it at once both get the same.
+// keep returns the configured value, else the content of a file in home. The first call creates the file with mode
+// 0600. Concurrent processes get the same content.
 func keep(configured, home, name string, create func() string) (string, error) {
 	if configured != "" {
 		return configured, nil
@@ -133,7 +133,7 @@ func keep(configured, home, name string, create func() string) (string, error) {
 	return strings.TrimSpace(string(content)), err
 }
 
-// publish puts a whole file in place unless there is one.
+// publish writes a complete file atomically, unless the file exists.
 func publish(home, path, content string) error {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return fmt.Errorf("create home directory: %w", err)

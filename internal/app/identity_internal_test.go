@@ -24,8 +24,8 @@ func loaded(t *testing.T, environ ...string) *config.Loaded {
 	return cfg
 }
 
-// Processes that start together agree on what is made once, and nobody else can read it.
-func TestWhatIsMadeOnceIsTheSameForAll(t *testing.T) {
+// Processes that start together read the same values, and other users cannot read the files.
+func TestKeep_ConcurrentProcesses(t *testing.T) {
 	t.Parallel()
 	cfg := loaded(t)
 	var all sync.WaitGroup
@@ -51,8 +51,8 @@ func TestWhatIsMadeOnceIsTheSameForAll(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// A key that signed before is accepted as long as it is configured as the previous one.
-func TestTokenKeyCanBeChanged(t *testing.T) {
+// A previous key stays valid while it is configured as token.previous_key.
+func TestTokenRing_PreviousKey(t *testing.T) {
 	t.Parallel()
 	secret := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("\xfb\xff", 20)))
 	before, err := tokenRing(loaded(t, "OMOI_TOKEN_KEY=one."+secret))
@@ -67,10 +67,10 @@ func TestTokenKeyCanBeChanged(t *testing.T) {
 	require.Error(t, alone.Verify(minted, "sandbox"))
 }
 
-// keyRow is the installation's row; others write into it meanwhile.
+// keyRow is the row of the installation with concurrent writers.
 type keyRow struct {
 	print  token.Print
-	before []token.Print // what others write before our writes
+	before []token.Print // writes of other processes before the own writes
 }
 
 func (k *keyRow) TokenKey(context.Context) (token.Print, error) { return k.print, nil }
@@ -86,8 +86,8 @@ func (k *keyRow) SetTokenKey(_ context.Context, was, now token.Print) (bool, err
 	return true, nil
 }
 
-// One installation has one key; who has the old one too may bring a new one.
-func TestProcessesAgreeOnTheTokenKey(t *testing.T) {
+// An installation has one key. A process that also holds the old key may replace it.
+func TestAgreeOn(t *testing.T) {
 	t.Parallel()
 	secret := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 40)))
 	ring := func(environ ...string) *token.Ring {
@@ -121,7 +121,7 @@ func TestProcessesAgreeOnTheTokenKey(t *testing.T) {
 	require.Error(t, err, "another process was first")
 }
 
-func TestMalformedTokenKeys(t *testing.T) {
+func TestTokenRing_MalformedKeys(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"nothing", "id.", "id.!!!", "id.c2hvcnQ"} {
 		_, err := tokenRing(loaded(t, "OMOI_TOKEN_KEY="+key))
@@ -129,7 +129,7 @@ func TestMalformedTokenKeys(t *testing.T) {
 	}
 }
 
-func TestMissingAgentNamesTheNextStep(t *testing.T) {
+func TestAgents_MissingNamesNextStep(t *testing.T) {
 	t.Parallel()
 	_, err := agents{}.open("riscv64")
 	require.ErrorContains(t, err, "make build")
@@ -142,21 +142,21 @@ func TestMissingAgentNamesTheNextStep(t *testing.T) {
 	require.NoError(t, program.Close())
 }
 
-// The model of a compatible endpoint says nothing to a subscription, which is good for Anthropic's own alone.
-func TestAModelBelongsToItsEndpoint(t *testing.T) {
+// The model of a compatible endpoint does not apply to a subscription, which works at Anthropic's endpoint only.
+func TestInstalled_ModelBelongsToEndpoint(t *testing.T) {
 	t.Parallel()
 	found := installed(loaded(t, "ANTHROPIC_AUTH_TOKEN=planted-1", "ANTHROPIC_BASE_URL=https://host", "ANTHROPIC_MODEL=glm", "CLAUDE_CODE_OAUTH_TOKEN=planted-2"))
 	require.Equal(t, "glm", found[credential.Anthropic].Model)
 	require.Equal(t, credential.Value{Secret: "planted-2"}, found[credential.ClaudeOAuth])
 }
 
-func TestPoolIsBoundedUnlessTheURLSaysSo(t *testing.T) {
+func TestPooled(t *testing.T) {
 	t.Parallel()
 	require.Contains(t, pooled(config.Database{URL: "postgres://h/d", MaxConns: 7}), "pool_max_conns=7")
 	require.Contains(t, pooled(config.Database{URL: "postgres://h/d?pool_max_conns=3", MaxConns: 7}), "pool_max_conns=3")
 }
 
-func TestAKeyOfOnesOwnHasALeastLength(t *testing.T) {
+func TestCheckKey_MinimumLength(t *testing.T) {
 	t.Parallel()
 	require.ErrorContains(t, checkKey(loaded(t, "OMOI_API_KEY=short")), "16 or more")
 	require.NoError(t, checkKey(loaded(t, "OMOI_API_KEY=sixteen-or-more-1")))
@@ -165,7 +165,7 @@ func TestAKeyOfOnesOwnHasALeastLength(t *testing.T) {
 	require.ErrorContains(t, d.settle(t.Context()), "OMOI_API_KEY", "nothing is started where nobody could log in")
 }
 
-func TestAScriptWithAnUnknownStepIsRefused(t *testing.T) {
+func TestCheckScript_UnknownStep(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, checkScript([]byte(`{"steps": [{"say": "hello"}]}`)))
 	require.ErrorContains(t, checkScript([]byte(`{"steps": [{"dance": true}]}`)), `unknown step "dance"`)

@@ -9,12 +9,13 @@ import (
 	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/review"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// inlet is the way by which a worker puts the requests of sandboxes that reach nothing to the
-// API inside of its own process. The API takes it for its Unix socket: behind both stand
-// sandboxes, and nobody else.
+// inlet is an in-process listener. A worker passes through it the requests of sandboxes without network access to the
+// API inside its own process. The API handles inlet connections like those of its Unix socket: both serve sandboxes
+// only.
 type inlet struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -63,13 +64,13 @@ func (i *inlet) Addr() net.Addr { return inletAddr() }
 
 func inletAddr() net.Addr { return &net.UnixAddr{Name: "@omoi-worker", Net: "unix"} }
 
-// socketEnd is the end of a pipe that looks like a socket's.
+// socketEnd is an end of a pipe with the address of a socket.
 type socketEnd struct{ net.Conn }
 
 // LocalAddr implements net.Conn.
 func (socketEnd) LocalAddr() net.Addr { return inletAddr() }
 
-// serveInlet serves the API behind the inlet of a worker that has no other.
+// serveInlet serves the API of a worker process, which has the inlet as its only listener.
 func (c *core) serveInlet(ctx context.Context) error {
 	intake := c.newIntake(tacit{c.store})
 	handler := c.newAPI(intake)
@@ -78,8 +79,8 @@ func (c *core) serveInlet(ctx context.Context) error {
 	}}, service{"intake", intake.Run})
 }
 
-// tacit is a store without the heartbeat of ingest, which stands for agents that push their events. This process does not
-// serve them.
+// tacit is a store without the heartbeat of ingest. That heartbeat means that agents can push events, and this process
+// does not serve agents that push.
 type tacit struct{ *postgres.Store }
 
 // Beat does nothing.
@@ -94,24 +95,24 @@ func (c *core) newIntake(store ingest.IntakeStore) *ingest.Intake {
 
 func (c *core) newAPI(intake *ingest.Intake) *api.API {
 	return api.New(c.apiConfig(), api.Deps{
-		Ports: ports(c.store), Intake: intake, Bus: c.bus, Repos: repos{c.hosts}, Tokens: c.ring, Logins: c.logins, Probes: c.probes(), Log: c.log, Script: checkScript,
+		Ports: ports(c.store), Intake: intake, Bus: c.bus, Repos: repos{c.hosts}, Review: review.New(c.store, c.hosts, c.scratch), Tokens: c.ring, Sessions: c.ring, Logins: c.logins, Probes: c.probes(), Log: c.log, Script: checkScript,
 		WriteOff: endedRuns{c.store, c.temporal}.writeOff, Credentials: c.credentials, Runtimes: runtimes{c.store, c.credentials}, Branches: branches{c.hub, branchPause},
 		Judge: c.guardian, Schedules: c.temporal,
 		Meter: c.metrics, Metrics: c.metrics.Handler(), Tracer: c.tracing.Provider(),
 	})
 }
 
-// ports returns the parts of the store that the API works with.
+// ports returns the store as the ports of the API.
 func ports(s *postgres.Store) api.Ports {
 	return api.Ports{
-		Tasks: s, SavedWork: s, Commands: s, Dependencies: s, Projects: s, Dispatch: s, Organizations: s,
-		Budgets: s, Tickets: s, Sandboxes: s, Identities: s, References: s, Hosts: s, Keys: s, EventLog: s, Readers: s,
-		Messages: s, Feedback: s, Transcripts: s, Bulletin: s, Storage: s, Receipts: s, Visits: s, Logs: s,
+		Tasks: s, SavedWork: s, Commands: s, FollowUps: s, Dependencies: s, Projects: s, Dispatch: s, Organizations: s,
+		Budgets: s, Figures: s, Tickets: s, Sandboxes: s, Identities: s, References: s, Hosts: s, Keys: s, EventLog: s, Readers: s, Outlines: s,
+		Messages: s, Feedback: s, Transcripts: s, Checkpoints: s, Bulletin: s, Storage: s, Receipts: s, Visits: s, Logs: s,
 		Guardian: s, Actions: s, Monitored: s, Explaining: s, Conducting: s,
 	}
 }
 
-// endedRuns finds tasks whose workflow was ended from outside.
+// endedRuns finds tasks whose workflow was terminated from outside omoi.
 type endedRuns struct {
 	store interface {
 		RunLoaded(ctx context.Context, taskID string) (bool, error)
@@ -122,8 +123,8 @@ type endedRuns struct {
 	}
 }
 
-// writeOff writes the task off if nobody will end it, and reports whether. What Temporal
-// cannot tell stays as it is.
+// writeOff ends a task whose workflow no longer runs, and reports whether it did. If Temporal does not answer, the task
+// stays unchanged.
 func (e endedRuns) writeOff(ctx context.Context, taskID string) (bool, error) {
 	loaded, err := e.store.RunLoaded(ctx, taskID)
 	if err != nil || !loaded {

@@ -27,7 +27,7 @@ func (f *fakeRun) CurrentRun(context.Context, string) (string, bool, error) {
 	return "run", f.open, f.err
 }
 
-func TestOnlyARunThatIsKnownToBeOverIsWrittenOff(t *testing.T) {
+func TestWriteOff(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		run  fakeRun

@@ -14,13 +14,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Step is one step of the schema.
+// Step is one migration of the schema.
 type Step = postgres.Migration
 
-// Migration does something to the schema and returns its steps afterwards.
+// Migration changes or reads the schema and returns its steps afterwards.
 type Migration func(ctx context.Context, cfg *config.Loaded) ([]Step, error)
 
-// MigrateUp brings the schema to the newest version.
+// MigrateUp applies all pending migrations.
 func MigrateUp(ctx context.Context, cfg *config.Loaded) ([]Step, error) {
 	url, err := databaseURL(cfg)
 	if err != nil {
@@ -32,7 +32,7 @@ func MigrateUp(ctx context.Context, cfg *config.Loaded) ([]Step, error) {
 	return MigrateStatus(ctx, cfg)
 }
 
-// MigrateStatus changes nothing.
+// MigrateStatus returns the migrations without applying any.
 func MigrateStatus(ctx context.Context, cfg *config.Loaded) ([]Step, error) {
 	url, err := databaseURL(cfg)
 	if err != nil {
@@ -41,12 +41,12 @@ func MigrateStatus(ctx context.Context, cfg *config.Loaded) ([]Step, error) {
 	return postgres.Status(ctx, url)
 }
 
-// outdated reports whether a schema is older than this binary.
+// outdated reports whether the schema is older than this binary.
 func outdated(steps []Step) bool {
 	return slices.ContainsFunc(steps, func(s Step) bool { return s.AppliedAt == nil })
 }
 
-// databaseURL is the configured database, else that of a running omoi dev.
+// databaseURL returns the configured database, else that of a running omoi dev.
 func databaseURL(cfg *config.Loaded) (string, error) {
 	if cfg.Database.URL != "" {
 		return cfg.Database.URL.Reveal(), nil
@@ -57,8 +57,8 @@ func databaseURL(cfg *config.Loaded) (string, error) {
 	return "", task.Errorf(task.CodeUnavailable, "No database configured. Next: set DATABASE_URL, or start omoi dev")
 }
 
-// notForeign refuses a database that holds tables and none of ours: DATABASE_URL is a
-// common name, and a .env file of the working directory may mean another program's.
+// notForeign returns an error if a database has tables, but not those of omoi. DATABASE_URL is a common name, so a .env
+// file of the working directory may refer to the database of another program.
 func notForeign(ctx context.Context, url string) (err error) {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/tracing"
 )
 
-// openObservers makes what counts and traces, before anything there is to watch.
+// openObservers opens metrics and tracing, before the parts that use them.
 func (c *core) openObservers(ctx context.Context) (err error) {
 	version := ReadBuild().String()
 	if c.metrics, err = metrics.New(version, c.log); err != nil {
@@ -48,16 +48,15 @@ func traceHeaders(t config.Trace) (map[string]string, error) {
 	return headers, nil
 }
 
-// showState adds what is read at a scrape.
+// showState registers the metrics that are read at scrape time.
 func (c *core) showState() {
 	c.metrics.Show(func(ctx context.Context) (postgres.State, error) {
-		_ = c.store.Writable(ctx) // for the gauge of the disk
+		_ = c.store.Writable(ctx) // updates the gauge of a full disk
 		return c.store.State(ctx)
 	}, c.store.PoolUse, cmp.Or(c.cfg.Test.MetricsTTL, metrics.CacheTTL))
 }
 
-// closeObservers sends the last traces. A collector that is down is no reason for a process
-// to fail.
+// closeObservers flushes metrics and traces. An unreachable collector is logged and is not an error of the process.
 func (c *core) closeObservers() {
 	const longest = 5 * time.Second
 	ctx, cancel := context.WithTimeout(context.Background(), longest)
@@ -71,7 +70,7 @@ func (c *core) closeObservers() {
 	}
 }
 
-// metricsServices is the listener that shows what is counted, if one is asked for.
+// metricsServices returns the HTTP server for metrics; empty if metrics.address is not set.
 func (c *core) metricsServices(ctx context.Context) ([]service, error) {
 	address := c.cfg.Metrics.Address
 	if address == "" {
@@ -87,7 +86,8 @@ func (c *core) metricsServices(ctx context.Context) ([]service, error) {
 	mux.Handle("GET /metrics", c.metrics.Handler())
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: time.Minute}
 	return []service{{"metrics", func(ctx context.Context) error {
-		defer context.AfterFunc(ctx, func() { _ = server.Close() })() // a scrape is short and is not waited for
+		// scrapes are short, so the server does not wait for them
+		defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve metrics: %w", err)
 		}

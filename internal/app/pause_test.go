@@ -12,7 +12,7 @@ import (
 	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
-// The old pause switch holds new tasks back for as long as it is set.
+// The legacy pause switch holds back new tasks while it is set.
 func TestPauseSwitch(t *testing.T) {
 	t.Parallel()
 	database := pgtest.URL(t)

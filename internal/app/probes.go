@@ -11,12 +11,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// probes are the dependencies that /readyz shows. Only the database is required: what is
-// accepted while the rest is down is carried out later.
+// probes returns the dependencies that /readyz shows. Only the database is required: omoi executes accepted requests
+// after the other dependencies are back.
 func (c *core) probes() []api.Probe {
 	probes := []api.Probe{
 		{Name: "database", Required: true, Check: c.store.Ping},
-		{Name: "disk", Check: c.store.Writable}, // of the database
+		{Name: "disk", Check: c.store.Writable}, // of the database server
 		{Name: "temporal", Check: c.temporalWorks},
 		{Name: "workers", Check: c.workersPoll, Tell: c.workersOnline},
 		{Name: "relay", Check: func(ctx context.Context) error { return c.beats(ctx, ingest.PartRelay) }},
@@ -30,7 +30,7 @@ func (c *core) probes() []api.Probe {
 	return probes
 }
 
-// temporalWorks asks the server, and for that of omoi dev whether its store takes writes.
+// temporalWorks checks the Temporal server, and for omoi dev also whether its store is writable.
 func (c *core) temporalWorks(ctx context.Context) error {
 	if err := c.temporal.Check(ctx); err != nil || c.stack == nil {
 		return err
@@ -38,7 +38,7 @@ func (c *core) temporalWorks(ctx context.Context) error {
 	return withNextStep(c.stack.CheckTemporal(ctx), c.cfg.Home)
 }
 
-// withNextStep adds the next step to a fault of the disk of home.
+// withNextStep adds the next step to an error of a full or faulty disk of home.
 func withNextStep(err error, home string) error {
 	if !hostfault.Is(err) {
 		return err
@@ -46,14 +46,14 @@ func withNextStep(err error, home string) error {
 	return api.DownError{Err: err, Next: "free disk space in " + home, NoTasks: true}
 }
 
-// redisCheck returns the check of Redis; nil: the bus is inside this process.
+// redisCheck returns the check of Redis; nil without Redis.
 func (c *core) redisCheck() func(context.Context) error {
 	if c.redis == nil {
 		return nil
 	}
 	return func(ctx context.Context) error {
 		if err := c.redis.Ping(ctx).Err(); err != nil {
-			return task.Errorf(task.CodeUnavailable, "Redis does not answer; notifications between processes are delayed.").WithCause(err)
+			return task.Errorf(task.CodeUnavailable, "Redis does not answer: notifications between processes are delayed. Next: start Redis, or correct redis.url").WithCause(err)
 		}
 		return nil
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// TestCheckWorkers_TakesNextFromItsField never looks for it in the text, which people may write as they like.
+// The next step is never parsed from the text, which users may change.
 func TestCheckWorkers_TakesNextFromItsField(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -28,7 +28,7 @@ func TestCheckWorkers_TakesNextFromItsField(t *testing.T) {
 		checkWorkers(t.Context(), fresh(t), server.URL))
 }
 
-// TestProbes_RedisIsCheckedUnderItsName fails where the check of Redis takes another one's place.
+// The check fails if another check has the name of Redis.
 func TestProbes_RedisIsCheckedUnderItsName(t *testing.T) {
 	t.Parallel()
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})

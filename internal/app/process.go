@@ -7,15 +7,15 @@ import (
 	"runtime/debug"
 )
 
-// memoryLimit is the soft limit of the Go runtime: near it garbage is collected as often as need be. With 10,000 streams under load
-// it keeps a process below 500 MB.
+// memoryLimit is the soft memory limit of the Go runtime in bytes: near the limit, garbage is collected more often. The
+// value keeps a process with 10,000 streams under load below 500 MB.
 const memoryLimit = 420 << 20
 
-// garbagePercent is how much garbage, as a percentage of what lives, makes the runtime collect it. Little lives in a process of
-// the API, so that Go's usual 100 took a third of its processor time under ingest.
+// garbagePercent is the GOGC value: the percentage of new data, relative to live data, that starts a collection. API
+// processes have little live data, and with Go's default of 100 collections took a third of the CPU time under ingest.
 const garbagePercent = 300
 
-// limitMemory sets both, unless the operator has set GOMEMLIMIT or GOGC.
+// limitMemory sets the memory limit and GOGC, unless the operator has set GOMEMLIMIT or GOGC.
 func limitMemory() {
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
 		debug.SetMemoryLimit(memoryLimit)
@@ -25,10 +25,10 @@ func limitMemory() {
 	}
 }
 
-// shareProcessors takes half of the processors for a process beside which its database, Temporal
-// and its sandboxes run. A scheduler that has all of them wakes a second one for each request
-// while PostgreSQL computes on it: on two processors single posts were a quarter slower, and cost
-// more. The operator's GOMAXPROCS counts more.
+// shareProcessors sets GOMAXPROCS of omoi dev to half of the CPUs, because PostgreSQL, Temporal and the sandboxes run
+// on the same machine. With all CPUs, the Go scheduler wakes a second thread for each request while PostgreSQL uses
+// that CPU: on two CPUs, single posts were a quarter slower and used more CPU time. GOMAXPROCS of the operator takes
+// precedence.
 func shareProcessors() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(max(1, runtime.GOMAXPROCS(0)/2)) //nolint:mnd // half

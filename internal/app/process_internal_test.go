@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLimitMemory_OperatorWins does not run beside others: it is about the whole process.
+// The test runs alone, because the limits apply to the process.
 func TestLimitMemory_OperatorWins(t *testing.T) {
 	limit := debug.SetMemoryLimit(math.MaxInt64)
 	defer debug.SetMemoryLimit(limit)

@@ -21,7 +21,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// providers finds a sandbox provider by its wire name.
+// providers maps the name of a sandbox provider to the provider.
 type providers map[string]sandbox.Provider
 
 // Provider implements activities.Providers.
@@ -29,10 +29,10 @@ func (p providers) Provider(name string) (sandbox.Provider, error) {
 	if found, ok := p[name]; ok {
 		return found, nil
 	}
-	return nil, task.Errorf(task.CodeInvalid, "this host does not offer the sandbox provider %q", name)
+	return nil, task.Errorf(task.CodeInvalid, "This host does not offer the sandbox provider %q. Next: omoi doctor", name)
 }
 
-// hostBound lists the providers whose sandboxes live on this machine.
+// hostBound returns the names of providers whose sandboxes run on this machine.
 func (p providers) hostBound() []string {
 	var names []string
 	for name, provider := range p {
@@ -43,19 +43,19 @@ func (p providers) hostBound() []string {
 	return names
 }
 
-// wiring is what omoi does with a row of [task.Providers] on this machine.
+// wiring holds the functions that omoi needs for a row of [task.Providers].
 type wiring struct {
-	// open returns the provider; [errNotOffered]: this machine has none.
+	// open returns the provider, or [errNotOffered] if this machine does not offer it.
 	open func(cfg *config.Loaded, log *slog.Logger) (sandbox.Provider, error)
-	// configured reports whether the provider has the settings that it needs; nil: it needs none.
+	// configured reports whether the required settings of the provider are set; nil: none are required.
 	configured func(cfg *config.Loaded) bool
-	// reached reports whether agents in its sandboxes reach the API; nil: they do.
+	// reached reports whether agents in its sandboxes can reach the API; nil: always.
 	reached func(cfg *config.Loaded) bool
-	// doctor checks the provider; nil: there is nothing to check.
+	// doctor checks the provider; nil: no checks.
 	doctor func(ctx context.Context, cfg *config.Loaded) []Finding
 }
 
-// wirings has one for each provider with machines.
+// wirings has an entry for each provider with machines.
 //
 //nolint:gochecknoglobals // a table; a test adds a row
 var wirings = map[string]wiring{
@@ -75,7 +75,7 @@ var wirings = map[string]wiring{
 
 var errNotOffered = errors.New("this machine does not offer the provider")
 
-// openProviders opens all that this machine offers.
+// openProviders opens all providers that this machine offers.
 func openProviders(cfg *config.Loaded, log *slog.Logger) (providers, error) {
 	if err := makeSocketDir(cfg.API.Socket); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func configured(cfg *config.Loaded, name string) bool {
 	return has == nil || has(cfg)
 }
 
-// sharedProviders lists the configured providers whose sandboxes are bound to no host.
+// sharedProviders returns the configured providers whose sandboxes are not bound to a host.
 func sharedProviders(cfg *config.Loaded) (names []string) {
 	for _, p := range task.Providers {
 		if p.Machine && !p.HostBound && configured(cfg, p.Name) {
@@ -109,7 +109,8 @@ func sharedProviders(cfg *config.Loaded) (names []string) {
 	return names
 }
 
-// openLocal opens the local provider. Where processes cannot be isolated, as on macOS, containers are enough.
+// openLocal opens the local provider. Where processes cannot be isolated, for example on macOS, the Docker provider
+// suffices.
 func openLocal(cfg *config.Loaded, log *slog.Logger) (sandbox.Provider, error) {
 	provider, err := newLocal(cfg, log)
 	if err != nil && runtime.GOOS != "linux" && offersDocker(cfg) {
@@ -118,8 +119,8 @@ func openLocal(cfg *config.Loaded, log *slog.Logger) (sandbox.Provider, error) {
 	return provider, err
 }
 
-// newLocal makes the local provider. Its folder must be open to other users when we are
-// root, since each sandbox gets a user of its own.
+// newLocal returns the local provider. Root gives each sandbox a user of its own, so its folder must be accessible to
+// other users.
 func newLocal(cfg *config.Loaded, log *slog.Logger) (*local.Provider, error) {
 	root := cfg.Sandbox.Dir
 	if root == "" {
@@ -139,8 +140,7 @@ func newLocal(cfg *config.Loaded, log *slog.Logger) (*local.Provider, error) {
 	}, log)
 }
 
-// claudeBin is Claude Code on this machine, where it lies and not where a link to it does;
-// empty if there is none.
+// claudeBin returns the absolute path of Claude Code on this machine with symbolic links resolved; empty: not found.
 func claudeBin(cfg *config.Loaded) string {
 	path := cfg.Claude.Bin
 	if path == "" {
@@ -158,7 +158,7 @@ func claudeBin(cfg *config.Loaded) string {
 	return path
 }
 
-// programs are the paths of agent programs on this machine, by runtime.
+// programs returns the paths of agent programs on this machine by runtime.
 func programs(cfg *config.Loaded) map[string]string {
 	found := map[string]string{}
 	for _, r := range agentRuntimes() {
@@ -169,7 +169,7 @@ func programs(cfg *config.Loaded) map[string]string {
 	return found
 }
 
-// pulls lists the providers whose sandboxes a worker reads.
+// pulls returns the providers whose sandboxes use the pull transport.
 func pulls(cfg *config.Loaded) (names []string) {
 	for _, name := range task.ProviderNames() {
 		set, reached := cfg.Transport.ByProvider[name], wirings[name].reached
@@ -182,14 +182,14 @@ func pulls(cfg *config.Loaded) (names []string) {
 
 func callback(cfg *config.Loaded) string { return cmp.Or(cfg.API.CallbackURL, apiURL(cfg)) }
 
-// daytonaReports reports whether an agent at Daytona reaches the API. A Daytona server on this machine runs its sandboxes here. A
-// sandbox without network reaches only the API's socket, which exists on this machine only.
+// daytonaReports reports whether an agent at Daytona can reach the API. A Daytona server on this machine runs its
+// sandboxes here. Sandboxes without network reach only the API's socket, which exists on this machine only.
 func daytonaReports(cfg *config.Loaded) bool {
 	return cfg.Sandbox.Network != string(sandbox.NetworkNone) && (remotelyReached(callback(cfg)) || !remotelyReached(cfg.Daytona.APIURL))
 }
 
-// remotelyReached reports whether an address may be one that other networks reach. A name says
-// nothing, unless it can only be one of this network.
+// remotelyReached reports whether other networks may reach an address. A host name counts as reachable, unless the name
+// is only valid in a local network.
 func remotelyReached(raw string) bool {
 	u, err := url.Parse(raw)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhichTransportFits(t *testing.T) {
+func TestPulls(t *testing.T) {
 	t.Parallel()
 	key := "DAYTONA_API_KEY=some-key-of-daytona"
 	for _, c := range []struct {
@@ -35,8 +35,8 @@ func TestWhichTransportFits(t *testing.T) {
 	}
 }
 
-// Behind the inlet the API sees a socket: an open one still asks for the token of a sandbox.
-func TestTheInletIsASocket(t *testing.T) {
+// The API sees inlet connections as socket connections: without authentication, they still need a sandbox token.
+func TestInlet_IsSocket(t *testing.T) {
 	t.Parallel()
 	in := newInlet()
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,7 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// openHosts makes remote repositories reachable beside local ones.
+// openHosts adds GitHub to the local Git host.
 func (c *core) openHosts(context.Context) error {
 	app, err := gitHubApp(c.cfg)
 	if err != nil {
@@ -34,15 +34,16 @@ func (c *core) openHosts(context.Context) error {
 	return nil
 }
 
-// history is how much of it sandboxes get.
+// history returns how much Git history sandboxes get.
 func history(cfg *config.Loaded) scm.History {
 	return scm.History{Whole: cfg.Worker.FullCloneMaxBytes, Depth: cfg.Worker.CloneDepth}
 }
 
-// repos lets the API look at repositories, wherever they are hosted.
+// repos gives the API access to repositories of all Git hosts.
 type repos struct{ hosts scm.Hosts }
 
-// Check implements api.Repos. A token that a repository's host refuses says nothing of the caller's own key.
+// Check implements api.Repos. The error forbidden of a Git host becomes an invalid repo, because it concerns the token
+// for the host and not the caller's API key.
 func (r repos) Check(ctx context.Context, who scm.Owner, repo string) (string, error) {
 	repo = r.hosts.Name(repo)
 	host, err := r.hosts.For(repo, who)
@@ -68,7 +69,7 @@ func (r repos) Diff(ctx context.Context, who scm.Owner, of api.BranchDiff, w io.
 	return host.Diff(ctx, scm.Repo(of.Repo), of.Base, of.Branch, w)
 }
 
-// gitHubApp is the GitHub App that is configured, nil if none is.
+// gitHubApp returns the configured GitHub App, or nil.
 func gitHubApp(cfg *config.Loaded) (*github.App, error) {
 	if cfg.GitHub.AppID == 0 {
 		return nil, nil //nolint:nilnil // there is none
@@ -80,7 +81,7 @@ func gitHubApp(cfg *config.Loaded) (*github.App, error) {
 	return github.NewApp(github.AppConfig{ID: cfg.GitHub.AppID, Key: key, URL: cfg.GitHub.URL})
 }
 
-// gitHubKey is the App's private key; in a variable its lines may be written as one.
+// gitHubKey returns the private key of the GitHub App. A variable may contain the lines joined by \n.
 func gitHubKey(g config.GitHub) ([]byte, error) {
 	if key := g.AppKey.Reveal(); key != "" {
 		return []byte(strings.ReplaceAll(key, `\n`, "\n")), nil
@@ -94,7 +95,7 @@ func gitHubKey(g config.GitHub) ([]byte, error) {
 
 const gitHubTimeout = 5 * time.Second
 
-// checkGitHub says with what omoi works on GitHub where its users bring no token.
+// checkGitHub returns how omoi logs in at GitHub for users without a token of their own.
 func checkGitHub(ctx context.Context, cfg *config.Loaded) Finding {
 	found := Finding{Check: "github", Status: FindingOK}
 	app, err := gitHubApp(cfg)

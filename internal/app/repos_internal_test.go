@@ -16,8 +16,9 @@ import (
 	githubtest "github.com/omoi-dev/omoi/internal/testkit/github"
 )
 
-// The App's key comes from a variable, on one line or more, or from a file; doctor says whether GitHub knows it.
-func TestDoctorAsksGitHubForTheApp(t *testing.T) {
+// The key of the App comes from a variable, on one or more lines, or from a file. The finding reports whether GitHub
+// knows the App.
+func TestCheckGitHub_App(t *testing.T) {
 	t.Parallel()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	require.NoError(t, err)
@@ -36,11 +37,11 @@ func TestDoctorAsksGitHubForTheApp(t *testing.T) {
 		g.URL = hub.URL
 		found := checkGitHub(t.Context(), &config.Loaded{Config: config.Config{GitHub: g}})
 		require.Equal(t, FindingOK, found.Status, found.Detail)
-		require.Contains(t, found.Detail, "GitHub knows the App omoi test (7). It is installed nowhere.")
+		require.Contains(t, found.Detail, "GitHub knows the App omoi test (7). The App has no installation.")
 	}
 	for want, g := range map[string]config.GitHub{
 		"Next: make it readable":                                {AppID: 7, AppKeyFile: file + ".no"},
-		"The private key of the GitHub App cannot be read":      {AppID: 7, AppKey: "nearly a secret"},
+		"The private key of the GitHub App is invalid":          {AppID: 7, AppKey: "nearly a secret"},
 		"does not know the GitHub App 8 with this private key:": {AppID: 8, AppKeyFile: file, URL: hub.URL},
 	} {
 		found := checkGitHub(t.Context(), &config.Loaded{Config: config.Config{GitHub: g}})

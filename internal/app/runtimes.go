@@ -17,18 +17,18 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// agentRuntime is an agent runtime whose program omoi does not bring.
+// agentRuntime is an agent runtime whose program is not part of omoi.
 type agentRuntime struct {
 	agent, program string
-	find           func(cfg *config.Loaded) string // path on this machine; empty: none
-	setting        string                          // variable that names the path
+	find           func(cfg *config.Loaded) string // path on this machine; empty: not found
+	setting        string                          // environment variable of the path
 	versionArg     string
 	version        func(path string, res proc.Result) (string, error)
-	install        string   // command
-	credentials    []string // kinds, one of which the agent needs
+	install        string   // install command
+	credentials    []string // kinds of which the agent needs one
 }
 
-// agentRuntimes are those that exist, the preferred one first.
+// agentRuntimes returns the agent runtimes, the preferred one first.
 func agentRuntimes() []agentRuntime {
 	return []agentRuntime{{
 		agent: task.AgentClaude, program: "claude", find: claudeBin, setting: "OMOI_CLAUDE_BIN",
@@ -37,7 +37,8 @@ func agentRuntimes() []agentRuntime {
 	}}
 }
 
-// runnable returns the program's path, and why local sandboxes of this machine cannot run it; nil: they can.
+// runnable returns the path of the program, and why local sandboxes of this machine cannot run the program; nil: they
+// can.
 func (r agentRuntime) runnable(cfg *config.Loaded) (path string, err error) {
 	if path = r.find(cfg); path == "" {
 		return "", fmt.Errorf("%s is not on PATH", r.program)
@@ -52,7 +53,7 @@ func (r agentRuntime) runnable(cfg *config.Loaded) (path string, err error) {
 	return path, err
 }
 
-// runnableAgents are the runtimes whose program local sandboxes of this machine can run.
+// runnableAgents returns the runtimes whose program local sandboxes of this machine can run.
 func (c *core) runnableAgents() []string {
 	var agents []string
 	for _, r := range agentRuntimes() {
@@ -66,7 +67,7 @@ func (c *core) runnableAgents() []string {
 	return agents
 }
 
-// runtimes implements [api.Runtimes] by what hosts report and what users store.
+// runtimes implements [api.Runtimes] from host reports and stored credentials.
 type runtimes struct {
 	hosts interface {
 		Hosts(ctx context.Context) ([]client.Host, error)
@@ -76,8 +77,8 @@ type runtimes struct {
 	}
 }
 
-// AgentRuntimes implements [api.Runtimes]. Images and setup steps of other sandboxes bring the program, which nobody knows
-// before the sandbox runs: there the credential decides.
+// AgentRuntimes implements [api.Runtimes]. Sandboxes of other providers than local get the program from an image or a
+// setup step, which is unknown before they run. For these only the credential decides.
 func (r runtimes) AgentRuntimes(ctx context.Context, work task.Work) (all []api.AgentRuntime, err error) {
 	hosts, err := r.localHosts(ctx, work.Provider)
 	if err != nil {
@@ -104,7 +105,8 @@ func (r runtimes) AgentRuntimes(ctx context.Context, work task.Work) (all []api.
 	return all, nil
 }
 
-// localHosts are the hosts that a task in local sandboxes may get: those that report, else the one that did last.
+// localHosts returns the hosts on which a local sandbox may be created: the hosts that are online, else the host that
+// reported last.
 func (r runtimes) localHosts(ctx context.Context, provider string) ([]client.Host, error) {
 	if provider != task.ProviderLocal {
 		return nil, nil
@@ -120,7 +122,8 @@ func (r runtimes) localHosts(ctx context.Context, provider string) ([]client.Hos
 	return slices.DeleteFunc(hosts, func(h client.Host) bool { return !h.Online }), nil
 }
 
-// missingOn says on how many hosts the program is missing: a task may get any of them. Only admins may know their names.
+// missingOn returns on how many hosts the program is missing, because a task may run on any of them. The text contains
+// no host names, because only admins may read them.
 func (r agentRuntime) missingOn(hosts []client.Host) []string {
 	if len(hosts) == 0 {
 		return []string{"No host with local sandboxes has reported. Next: omoi worker (or omoi dev)."}

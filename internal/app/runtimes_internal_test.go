@@ -26,7 +26,7 @@ func (h knownHosts) Hosts(context.Context) ([]client.Host, error) {
 	return append(knownHosts{}, h...), nil
 }
 
-// login fails with its code; empty: there is a credential.
+// login returns an error with its code; empty: a credential exists.
 type login task.Code
 
 func (l login) ForTask(_ context.Context, work task.Work) (map[string]string, error) {
@@ -95,10 +95,10 @@ func TestAgentRuntime_WorksWithProgramOnEachHostAndCredential(t *testing.T) {
 	require.Error(t, err, "a credential that cannot be read is not a missing one")
 }
 
-// withClaude is a configuration that names a program which says this version, below a folder of this mode.
+// withClaude returns a configuration with a program that prints this version, below a folder with this mode.
 func withClaude(t *testing.T, says string, mode os.FileMode, environ ...string) *config.Loaded {
 	t.Helper()
-	cfg := fresh(t, append(environ, "OMOI_API_PORT=1")...) // where no API answers
+	cfg := fresh(t, append(environ, "OMOI_API_PORT=1")...) // no API answers there
 	dir := filepath.Join(filepath.Dir(cfg.Home), "programs")
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	cfg.Claude.Bin = filepath.Join(dir, "claude")
@@ -147,7 +147,7 @@ func TestDoctor_NamesTheFolderThatHidesTheAgentProgram(t *testing.T) {
 	require.Error(t, err, "a worker does not offer it")
 }
 
-// served is an API which answers each of these paths, and no other.
+// served returns an API that answers the given paths only.
 func served(t *testing.T, answers map[string]any) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -15,7 +15,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// newLogs makes the reader of the sandboxes' own logs.
+// newLogs returns the reader of sandbox logs.
 func (c *core) newLogs(host string, found providers) *sandboxlog.Watcher {
 	return sandboxlog.New(sandboxlog.Config{
 		HostID: host, Hide: c.hider,
@@ -23,7 +23,7 @@ func (c *core) newLogs(host string, found providers) *sandboxlog.Watcher {
 	}, c.store, c.asked(found), c.log)
 }
 
-// asked are the providers that this process has what it needs for.
+// asked returns the providers whose required settings are set.
 func (c *core) asked(found providers) []sandbox.Provider {
 	var all []sandbox.Provider
 	for _, p := range found {
@@ -34,7 +34,8 @@ func (c *core) asked(found providers) []sandbox.Provider {
 	return all
 }
 
-// envOf is what a task's agent is given that may be secret; empty without a task, and for one that is gone.
+// envOf returns the environment of a task's agent, which may contain secrets. The result is empty without a task, or if
+// the task does not exist.
 func (c *core) envOf(ctx context.Context, taskID string) (map[string]string, error) {
 	env := map[string]string{}
 	if taskID == "" {
@@ -48,7 +49,7 @@ func (c *core) envOf(ctx context.Context, taskID string) (map[string]string, err
 		return nil, err
 	}
 	given, err := c.credentials.ForTask(ctx, work)
-	if err != nil && task.CodeOf(err) != task.CodeNotFound { // what is missing was not given
+	if err != nil && task.CodeOf(err) != task.CodeNotFound { // missing credentials were not passed to the agent
 		return nil, err
 	}
 	maps.Copy(env, given)
@@ -56,8 +57,9 @@ func (c *core) envOf(ctx context.Context, taskID string) (map[string]string, err
 	return env, nil
 }
 
-// hider knows what a task's agent is given now and what it was given, and our own secrets. It fails while
-// a part of that cannot be decrypted: a log waits for the key.
+// hider returns a function that removes secrets from a text: the current and the earlier environment of the task, and
+// the secrets of omoi. hider returns an error while a credential cannot be decrypted, so that the log waits for the
+// key.
 func (c *core) hider(ctx context.Context, taskID string, given map[string]string) (func(string) string, error) {
 	env, err := c.envOf(ctx, taskID)
 	if err != nil {
@@ -67,7 +69,7 @@ func (c *core) hider(ctx context.Context, taskID string, given map[string]string
 	return func(text string) string { return redact.Scrub(then.Text(now.Text(text)), own) }, nil
 }
 
-// newSandboxWatch makes what notices that a sandbox of this machine, or at a provider, has ended.
+// newSandboxWatch returns the watcher that detects ended sandboxes on this machine and at providers.
 func (c *core) newSandboxWatch(host string, found providers) *sandboxwatch.Watcher {
 	return sandboxwatch.New(sandboxwatch.Config{HostID: host, Installation: c.store.Installation, Tell: func(ctx context.Context, taskID, sandboxID string) error {
 		return c.temporal.SignalCheck(ctx, taskID, contract.CheckSignal{SandboxID: sandboxID})

@@ -20,7 +20,7 @@ const (
 	gb  = 1_000_000_000
 )
 
-// taskSettings are frozen into the history of each task that is loaded.
+// taskSettings returns the settings that the history of each new task stores.
 func taskSettings(cfg *config.Loaded) contract.Settings {
 	t := cfg.Task
 	return contract.Settings{
@@ -38,7 +38,7 @@ func taskSettings(cfg *config.Loaded) contract.Settings {
 	}
 }
 
-// pollInterval is how often this process looks for what nothing woke it for.
+// pollInterval returns how often this process polls for work without a notification.
 func pollInterval(cfg *config.Loaded) time.Duration {
 	return cmp.Or(cfg.Test.RelayPoll, ingest.PollInterval)
 }
@@ -47,7 +47,7 @@ func hostHeartbeat(cfg *config.Loaded) time.Duration {
 	return cmp.Or(cfg.Test.HostHeartbeat, worker.HostHeartbeat)
 }
 
-// prices are those of providers as the store takes them.
+// prices returns the sandbox prices by provider.
 func prices(p config.Price) map[string]cost.SandboxPrice {
 	out := map[string]cost.SandboxPrice{}
 	for provider, rate := range p.Rates() {
@@ -62,8 +62,8 @@ func limits(s config.Sandbox) sandbox.Limits {
 	}
 }
 
-// agentHeartbeat returns how often an agent reports that it is alive: every 30 s, or four times within a
-// shorter task.heartbeat_timeout.
+// agentHeartbeat returns the interval of agent heartbeats: 30 seconds, or a quarter of task.heartbeat_timeout if that
+// is less.
 func agentHeartbeat(cfg *config.Loaded) time.Duration {
 	const longest, times = 30 * time.Second, 4
 	return cmp.Or(cfg.Test.AgentHeartbeat, min(longest, cfg.Task.HeartbeatTimeout/times))
@@ -80,11 +80,11 @@ func (c *core) relayConfig() ingest.RelayConfig {
 	}
 }
 
-// retentionRules are the settings by kind.
+// retentionRules returns the retention time of each kind of data.
 func retentionRules(cfg *config.Loaded) retention.Policy {
 	r := cfg.Retention
 	return retention.Policy{Ahead: cfg.Test.RetentionAhead, Keep: map[string]time.Duration{
-		retention.Events: r.Events, retention.LargeFields: r.LargeFields, retention.Transcripts: r.Transcripts, retention.Patches: r.Patches,
-		retention.BusRows: r.BusRows, retention.Branches: r.Branches, retention.Refs: r.Refs,
+		retention.Events: r.Events, retention.LargeFields: r.LargeFields, retention.Transcripts: r.Transcripts,
+		retention.Checkpoints: r.Checkpoints, retention.Patches: r.Patches, retention.BusRows: r.BusRows, retention.Branches: r.Branches, retention.Refs: r.Refs,
 	}}
 }

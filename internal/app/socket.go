@@ -15,12 +15,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// place is where data of this installation goes that other users of the machine reach.
+// place returns the location of data that other users of this machine access.
 func place(cfg *config.Loaded) devstack.Config {
 	return devstack.Config{Home: cfg.Home, DataRoot: cmp.Or(cfg.Dev.PostgresDataRoot, "/var/lib/omoi")}
 }
 
-// settleSocket gives sandboxes that do not reach the API's address a socket, where none is named.
+// settleSocket sets api.socket, if unset, when sandboxes cannot reach the API's address.
 func settleSocket(cfg *config.Loaded) error {
 	if cfg.API.Socket != "" || cfg.Sandbox.Network != "none" && !dockerNeedsSocket(cfg) {
 		return nil
@@ -28,8 +28,8 @@ func settleSocket(cfg *config.Loaded) error {
 	return makeSocket(cfg)
 }
 
-// settleDevSocket gives every sandbox of omoi dev a socket: the port may be another one at the next start.
-// Where the kernel takes no path that long, or where there are no local sandboxes, those that need none have none.
+// settleDevSocket sets api.socket for all sandboxes of omoi dev, because the port can change at the next start. If the
+// path exceeds the kernel's limit, or on other systems than Linux, only sandboxes that need the socket get one.
 func settleDevSocket(cfg *config.Loaded) error {
 	const longest = 107
 	path := filepath.Join(place(cfg).PrivateDir("api"), "api.sock")
@@ -48,8 +48,8 @@ func makeSocket(cfg *config.Loaded) error {
 	return nil
 }
 
-// makeSocketDir makes the folder of the API's socket. A sandbox is given the folder, so it must
-// be there before the first one is tried, even if the API comes later.
+// makeSocketDir creates the folder of the API's socket. Sandboxes mount the folder, so it must exist before the first
+// sandbox, even if the API starts later.
 func makeSocketDir(socket string) error {
 	if socket == "" {
 		return nil
@@ -68,7 +68,7 @@ func makeSocketDir(socket string) error {
 	return nil
 }
 
-// socketDir is the folder of the API's socket, which a sandbox without network is given.
+// socketDir returns the folder of the API's socket; empty without a socket.
 func socketDir(socket string) string {
 	if socket == "" {
 		return ""
@@ -76,7 +76,7 @@ func socketDir(socket string) string {
 	return filepath.Dir(socket)
 }
 
-// listenSocket opens the socket to every user: its folder says who gets at it.
+// listenSocket listens on a socket that all users may open. Access depends on the permissions of its folder.
 func listenSocket(ctx context.Context, path string) (net.Listener, error) {
 	if err := makeSocketDir(path); err != nil {
 		return nil, err

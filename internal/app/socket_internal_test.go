@@ -12,7 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/config"
 )
 
-// fresh is a configuration whose home does not exist yet, where other users could enter it.
+// fresh returns a configuration whose home does not exist yet, at a path that other users can enter.
 func fresh(t *testing.T, environ ...string) *config.Loaded {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "omoi-app-") //nolint:usetesting // other users must be able to enter it
@@ -26,9 +26,8 @@ func fresh(t *testing.T, environ ...string) *config.Loaded {
 	return cfg
 }
 
-// A sandbox is given the folder of the API's socket: a worker that is there before the API must
-// not find that bubblewrap does not work.
-func TestSandboxesAreTriedWithTheSocketsFolder(t *testing.T) {
+// A sandbox mounts the folder of the API's socket. A worker that starts before the API must find bubblewrap working.
+func TestOpenProviders_CreatesSocketFolder(t *testing.T) {
 	t.Parallel()
 	cfg := fresh(t, "OMOI_SANDBOX_NETWORK=none")
 	cfg.API.Socket = filepath.Join(cfg.Home, "elsewhere", "api.sock")
@@ -40,9 +39,8 @@ func TestSandboxesAreTriedWithTheSocketsFolder(t *testing.T) {
 	require.NotContains(t, said.String(), "find source path")
 }
 
-// Every process of a home without network for sandboxes takes the same socket, and where there
-// is network none is made.
-func TestSocketIsSettledWhereSandboxesHaveNoNetwork(t *testing.T) {
+// All processes of a home use the same socket if sandboxes have no network. With network, no socket is created.
+func TestSettleSocket(t *testing.T) {
 	t.Parallel()
 	cfg := fresh(t)
 	require.NoError(t, settleSocket(cfg))
@@ -54,8 +52,8 @@ func TestSocketIsSettledWhereSandboxesHaveNoNetwork(t *testing.T) {
 	require.DirExists(t, filepath.Dir(cfg.API.Socket))
 }
 
-// Looking changes nothing, and a socket's folder that is not made yet is no fault.
-func TestCheckupOfIsolationMakesNoSocketFolder(t *testing.T) {
+// The check changes nothing, and a missing socket folder is no fault.
+func TestCheckIsolation_CreatesNoSocketFolder(t *testing.T) {
 	t.Parallel()
 	cfg := fresh(t)
 	without := checkIsolation(cfg)

@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandbox"
 )
 
-// timed notes how long it is given to freeze.
+// timed records how long it may freeze.
 type timed struct {
 	chiller
 
@@ -27,8 +27,8 @@ func (f *timed) Freeze(ctx context.Context, _ string) (int, error) {
 	return 1, nil
 }
 
-// A stop takes 10 s at most, whatever its steps meet: all that they are given comes to no more.
-func TestStop_StepsAreGivenTenSeconds(t *testing.T) {
+// The time limits of all steps sum to 10 seconds at most.
+func TestStop_StepsSumToTenSeconds(t *testing.T) {
 	t.Parallel()
 	w, f := newWinter(t), &timed{}
 	w.providers = map[string]sandbox.Freezer{"timed": f}

@@ -21,7 +21,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// monitoring are the settings as the API shows them.
+// monitoring returns the settings that the API shows.
 func monitoring(cfg *config.Loaded) client.MonitorConfig {
 	m := cfg.Monitoring
 	return client.MonitorConfig{
@@ -31,15 +31,15 @@ func monitoring(cfg *config.Loaded) client.MonitorConfig {
 	}
 }
 
-// asksModel reports whether all is there that a model needs to be asked.
+// asksModel reports whether the settings of a supervision model are complete.
 func asksModel(cfg *config.Loaded) bool {
 	m, a := cfg.Monitoring, cfg.Anthropic
 	return m.LLMAnalysis && cmp.Or(m.Model, a.Model) != "" && (a.APIKey != "" || a.AuthToken != "")
 }
 
-// openSupervision makes guardian, conductor and diagnosis, which ask the same model.
+// openSupervision creates guardian, conductor and diagnosis, which share one model.
 func (c *core) openSupervision(context.Context) error {
-	var asked *model.Model // nil: the rules alone speak
+	var asked *model.Model // nil: rules only
 	if asksModel(c.cfg) {
 		var err error
 		if asked, err = model.New(c.modelSettings()); err != nil {
@@ -50,7 +50,7 @@ func (c *core) openSupervision(context.Context) error {
 	return nil
 }
 
-// newGuardian makes the guardian: that of a worker for its cycles, that of the API for requests. asked may be nil.
+// newGuardian returns the guardian. Workers use it for cycles, the API for requests. asked may be nil.
 func (c *core) newGuardian(asked *model.Model) *guardian.Guardian {
 	m := c.cfg.Monitoring
 	var makes func() supervise.Model
@@ -61,7 +61,7 @@ func (c *core) newGuardian(asked *model.Model) *guardian.Guardian {
 	ladder.CoolDown, ladder.Cap = m.Cooldown, m.MaxInterventions
 	fresh := m.AnalysisCache
 	if fresh == 0 {
-		fresh = -1 // the guardian's word for not at all
+		fresh = -1 // the guardian's value for: never use a stored analysis
 	}
 	return guardian.New(guardian.Config{
 		AutoSteering: m.AutoSteering, Fresh: fresh, Stale: 2 * m.GuardianInterval,
@@ -75,12 +75,12 @@ func (c *core) newGuardian(asked *model.Model) *guardian.Guardian {
 	})
 }
 
-// modelBudget is what asking a model may cost in one cycle.
+// modelBudget returns the budget of model calls in one cycle.
 func (c *core) modelBudget() *supervise.Budget {
 	return supervise.NewBudget(int64(c.cfg.Monitoring.ModelTokens), c.cfg.Monitoring.ModelUSD)
 }
 
-// modelSettings say which model supervises, and how it is asked.
+// modelSettings returns the settings of the supervision model.
 func (c *core) modelSettings() model.Settings {
 	m, a := c.cfg.Monitoring, c.cfg.Anthropic
 	settings := model.Defaults()
@@ -90,7 +90,8 @@ func (c *core) modelSettings() model.Settings {
 	return settings
 }
 
-// modelPrice returns what a million tokens of a model cost by agent.model_prices; 0 where no price names it.
+// modelPrice returns the prices in USD per million tokens of a model in agent.model_prices; 0 if the list does not
+// contain the model.
 func modelPrice(prices, name string) (input, output float64) {
 	all, _ := cost.ParseModelPrices(prices) // config has checked them
 	for _, p := range all {
@@ -104,7 +105,8 @@ func modelPrice(prices, name string) (input, output float64) {
 // missedCycles is the number of cycles that a supervisor may miss before an alert.
 const missedCycles = 5
 
-// cycles checks a supervisor: an error once an agent has been active for missedCycles of its periods without a cycle, whatever the cause.
+// cycles returns a check of a supervisor. The check returns an error if an agent has been active for missedCycles
+// periods without a cycle.
 func (c *core) cycles(watcher string, period time.Duration) func(context.Context) error {
 	return func(ctx context.Context) error {
 		silent, err := c.store.Unwatched(ctx, watcher)
@@ -115,23 +117,23 @@ func (c *core) cycles(watcher string, period time.Duration) func(context.Context
 	}
 }
 
-// newConductor makes the conductor; asked may be nil.
+// newConductor returns the conductor; asked may be nil.
 func (c *core) newConductor(asked *model.Model) *conductor.Conductor {
 	m := c.cfg.Monitoring
 	deps := conductor.Deps{Store: c.store, Counter: c.metrics, Log: c.log}
 	if asked != nil {
 		deps.Model = func() supervise.Comparer { return asked.Within(c.modelBudget()) }
 	}
-	const least, cycles = 10 * time.Minute, 2 // a judgement that stands must count
+	const least, cycles = 10 * time.Minute, 2 // a stored analysis that the guardian still uses must count
 	return conductor.New(conductor.Config{
 		Fresh: max(least, cycles*m.AnalysisCache), Parallel: m.MaxAnalyses,
 	}, deps)
 }
 
-// lookSlower is how much less often failures are looked for than what the relay sends.
+// lookSlower is the factor by which the diagnosis polls less often than the relay.
 const lookSlower = 5
 
-// newDiagnosis makes the part that says why tasks fail; asked may be nil.
+// newDiagnosis returns the diagnosis service; asked may be nil.
 func (c *core) newDiagnosis(asked *model.Model) *diagnosis.Service {
 	cfg, m := c.cfg.Diagnostic, c.cfg.Monitoring
 	deps := diagnosis.Deps{
@@ -150,8 +152,7 @@ func (c *core) newDiagnosis(asked *model.Model) *diagnosis.Service {
 	}, deps)
 }
 
-// rulesOf returns the numbers of the guardian's rules for this installation: a tool under way counts as work for as
-// long as tools may take.
+// rulesOf returns the thresholds of the guardian's rules, with task.tool_timeout as the limit of tool calls.
 func rulesOf(cfg *config.Loaded) supervise.Settings {
 	s := supervise.DefaultSettings()
 	s.ToolLimit = cfg.Task.ToolTimeout

@@ -9,8 +9,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/supervise"
 )
 
-// What omoi does without a setting is what the rules were scored with.
-func TestRules_AreThoseThatWereScored(t *testing.T) {
+// The default thresholds are those of the recorded score.
+func TestRulesOf_AreTheScoredRules(t *testing.T) {
 	t.Parallel()
 	loaded, err := config.Load(config.Source{})
 	require.NoError(t, err)

@@ -33,7 +33,7 @@ func (c *core) dialTemporal(context.Context) error {
 	return err
 }
 
-// temporalTLS answers nil for a plain connection.
+// temporalTLS returns the TLS configuration; nil for a plain connection.
 func temporalTLS(t config.Temporal) (*tls.Config, error) {
 	if !t.TLS && t.TLSCert == "" && t.TLSCA == "" && t.APIKey == "" {
 		return nil, nil //nolint:nilnil // nil is a plain connection
@@ -42,7 +42,7 @@ func temporalTLS(t config.Temporal) (*tls.Config, error) {
 	if t.TLSCert != "" {
 		pair, err := tls.LoadX509KeyPair(t.TLSCert, t.TLSKey)
 		if err != nil {
-			return nil, task.Errorf(task.CodeInvalid, "Cannot read temporal.tls_cert and temporal.tls_key").WithCause(err)
+			return nil, task.Errorf(task.CodeInvalid, "Cannot read temporal.tls_cert and temporal.tls_key. Next: set both to readable PEM files of one key pair").WithCause(err)
 		}
 		conf.Certificates = []tls.Certificate{pair}
 	}
@@ -50,14 +50,14 @@ func temporalTLS(t config.Temporal) (*tls.Config, error) {
 		content, err := os.ReadFile(t.TLSCA)
 		conf.RootCAs = x509.NewCertPool()
 		if err != nil || !conf.RootCAs.AppendCertsFromPEM(content) {
-			return nil, task.Errorf(task.CodeInvalid, "Cannot read temporal.tls_ca").WithCause(err)
+			return nil, task.Errorf(task.CodeInvalid, "Cannot read temporal.tls_ca. Next: set it to a readable PEM file with CA certificates").WithCause(err)
 		}
 	}
 	return conf, nil
 }
 
-// claim waits for Temporal, marks the namespace as this installation's and registers the
-// search attributes. It fails only if the namespace is another's, or ctx ends.
+// claim waits for Temporal, marks the namespace as owned by this installation and registers the search attributes.
+// claim returns an error if another installation owns the namespace, or if ctx ends.
 func (c *core) claim(ctx context.Context) error {
 	installation, err := c.store.Installation(ctx)
 	if err != nil {
@@ -83,8 +83,8 @@ func (c *core) claim(ctx context.Context) error {
 	}
 }
 
-// checkTemporal asks the server that omoi uses for its namespace: the one of a running omoi dev, else that of
-// temporal.address. Without either it looks for the program that omoi dev starts.
+// checkTemporal checks the Temporal server and its namespace: those of a running omoi dev, else of temporal.address.
+// Without either, checkTemporal looks for the program that omoi dev starts.
 func checkTemporal(ctx context.Context, cfg *config.Loaded, info devstack.Info) Finding {
 	t := cfg.Temporal
 	switch {
@@ -102,7 +102,8 @@ func checkTemporal(ctx context.Context, cfg *config.Loaded, info devstack.Info) 
 	if info.APIURL == "" {
 		return found
 	}
-	if d, asked := dependency(ctx, cfg, info.APIURL, "temporal"); asked && isDown(d) { // that of omoi dev knows more
+	// omoi dev also checks the store of its server
+	if d, asked := dependency(ctx, cfg, info.APIURL, "temporal"); asked && isDown(d) {
 		found.Status, found.Detail, found.Next = FindingFail, d.Detail, d.Next
 	}
 	return found
@@ -123,8 +124,7 @@ func askTemporal(ctx context.Context, t config.Temporal) error {
 	return client.Check(ctx)
 }
 
-// HistoryLength counts the events in the history of a task's newest run, on the Temporal
-// server of an omoi dev.
+// HistoryLength returns the number of history events of a task's newest run, on the Temporal server of omoi dev.
 func HistoryLength(ctx context.Context, info devstack.Info, taskID string) (int64, error) {
 	client, err := temporal.Dial(temporal.Config{HostPort: info.TemporalAddress, Namespace: info.TemporalNamespace}, nil)
 	if err != nil {

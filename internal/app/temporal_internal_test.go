@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/devstack"
 )
 
-// omoi doctor asks Temporal, and names the next command where it gets no answer.
+// omoi doctor checks Temporal, and names the next step if Temporal does not answer.
 func TestCheckTemporal_AsksTheServer(t *testing.T) {
 	t.Parallel()
 	away := checkTemporal(t.Context(), fresh(t, "OMOI_TEMPORAL_ADDRESS=127.0.0.1:1"), devstack.Info{})

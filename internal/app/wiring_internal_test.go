@@ -17,14 +17,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/testkit/tables"
 )
 
-// faraway is a provider that knows its name and its capabilities.
+// faraway is a provider with a name and capabilities only.
 type faraway struct{ sandbox.Provider }
 
 func (faraway) Name() string { return tables.Dummy }
 
 func (faraway) Capabilities() sandbox.Capabilities { return task.ProviderOf(tables.Dummy).Capabilities }
 
-// TestNewRow_ReachesEverySurface adds a row to each table, and nothing else.
+// TestNewRow_ReachesEverySurface adds a row to each table, and changes no other code.
 //
 //nolint:paralleltest // it changes the tables
 func TestNewRow_ReachesEverySurface(t *testing.T) {
@@ -37,7 +37,7 @@ func TestNewRow_ReachesEverySurface(t *testing.T) {
 		},
 	}
 	t.Cleanup(func() { delete(wirings, tables.Dummy) })
-	cfg := fresh(t, "OMOI_TASK_PROVIDER=dummy", "OMOI_TASK_AGENT=dummy", "OMOI_PRICE_DUMMY=3.6 EUR/hour", "ANTHROPIC_API_KEY=x", "OMOI_API_PORT=1")
+	cfg := fresh(t, "OMOI_TASK_PROVIDER=testrow", "OMOI_TASK_AGENT=testrow", "OMOI_PRICE_TESTROW=3.6 EUR/hour", "ANTHROPIC_API_KEY=x", "OMOI_API_PORT=1")
 
 	require.Equal(t, 0.001, prices(cfg.Price)[tables.Dummy].PerSecond)
 	require.Contains(t, pulls(cfg), tables.Dummy)
@@ -50,7 +50,7 @@ func TestNewRow_ReachesEverySurface(t *testing.T) {
 	require.NotContains(t, found.hostBound(), tables.Dummy)
 	require.Contains(t, Checkup(t.Context(), cfg), Finding{Check: tables.Dummy, Status: FindingOK})
 	settings := fmt.Sprint(config.Groups())
-	for _, text := range []string{"external dummy]", "price.dummy", "OMOI_TRANSPORT_DUMMY"} {
+	for _, text := range []string{"external testrow]", "price.testrow", "OMOI_TRANSPORT_TESTROW"} {
 		require.Contains(t, settings, text)
 	}
 
@@ -59,7 +59,7 @@ func TestNewRow_ReachesEverySurface(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestPorts_AreAllSet fails on a port of the API that the wiring forgot: its first request would panic.
+// TestPorts_AreAllSet fails on a port of the API that is not set, because its first request would panic.
 func TestPorts_AreAllSet(t *testing.T) {
 	t.Parallel()
 	set := reflect.ValueOf(ports(&postgres.Store{}))
@@ -68,8 +68,8 @@ func TestPorts_AreAllSet(t *testing.T) {
 	}
 }
 
-// Every row has its wiring, and its provider says the same of itself.
-func TestWirings_AreThoseOfTheTable(t *testing.T) {
+// Each row has a wiring, and its provider reports the same capabilities.
+func TestWirings_MatchTheTable(t *testing.T) {
 	t.Parallel()
 	for _, p := range task.Providers {
 		require.Equal(t, p.Machine, wirings[p.Name].open != nil, p.Name)
@@ -78,7 +78,7 @@ func TestWirings_AreThoseOfTheTable(t *testing.T) {
 	require.NoError(t, err)
 	for name, p := range found {
 		caps := p.Capabilities()
-		caps.LongestCreate = 0 // of the configuration
+		caps.LongestCreate = 0 // set from the configuration
 		require.Equal(t, task.ProviderOf(name).Capabilities, caps)
 		require.Equal(t, name, p.Name())
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/worker"
 )
 
-// RunWorker works until ctx ends.
+// RunWorker runs a worker until ctx ends.
 func RunWorker(ctx context.Context, cfg *config.Loaded, opts Options) (err error) {
 	if err := settleSocket(cfg); err != nil {
 		return err
@@ -28,7 +28,7 @@ func RunWorker(ctx context.Context, cfg *config.Loaded, opts Options) (err error
 		return err
 	}
 	c.settleCallback(ctx)
-	c.inlet = newInlet() // whatever the settings: the transport of a sandbox stays what it was when it was created
+	c.inlet = newInlet() // always needed: a sandbox keeps the transport with which it was created
 	w, err := c.newWorker()
 	if err != nil {
 		return err
@@ -41,26 +41,28 @@ func RunWorker(ctx context.Context, cfg *config.Loaded, opts Options) (err error
 		if err := c.claim(ctx); err != nil {
 			return err
 		}
+		c.note(ctx, c.store.NoteThawed) // an omoi dev that was killed on this database left time stopped
 		return c.runWorker(ctx, w)
 	}}, {"inlet", c.serveInlet}}, shown...)...)
 }
 
-// settleCallback tells agents the API of this machine where no address is configured; where
-// none answers, that is most likely on another one.
+// settleCallback sets the callback URL, if unset, to the API of this machine. If no API answers there, settleCallback
+// logs a warning, because the API probably runs on another machine.
 func (c *core) settleCallback(ctx context.Context) {
 	if c.cfg.API.CallbackURL != "" {
 		return
 	}
 	c.cfg.API.CallbackURL = apiURL(c.cfg)
 	address := slog.String("callback_url", c.cfg.API.CallbackURL)
-	if c.cfg.Sandbox.Network == "none" || isReady(ctx, c.cfg.API.CallbackURL) { // without network there is a socket
+	// sandboxes without network use the socket
+	if c.cfg.Sandbox.Network == "none" || isReady(ctx, c.cfg.API.CallbackURL) {
 		c.log.DebugContext(ctx, "default callback url used", address)
 		return
 	}
 	c.log.WarnContext(ctx, "default callback url does not answer", address, slog.String("next", "if the API runs on another machine, set CALLBACK_URL"))
 }
 
-// runWorker forgets what a start-up complains about that was cut short by a stop.
+// runWorker runs the worker. An error of a startup that a shutdown interrupted is logged and dropped.
 func (c *core) runWorker(ctx context.Context, w *worker.Worker) error {
 	watching, stop := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
@@ -76,7 +78,7 @@ func (c *core) runWorker(ctx context.Context, w *worker.Worker) error {
 	return err
 }
 
-// newWorker makes the worker of this machine, with the sandbox providers that work here.
+// newWorker returns the worker of this machine with all providers that the machine offers.
 func (c *core) newWorker() (*worker.Worker, error) {
 	host, err := hostID(c.cfg)
 	if err != nil {
@@ -105,7 +107,7 @@ func (c *core) activityConfig(host string) activities.Config {
 		HostID: host, APIURL: strings.TrimSuffix(cfg.API.CallbackURL, "/"), Open: cfg.API.AuthDisabled,
 		IdleTimeout: cfg.Task.IdleTimeout, ToolTimeout: cfg.Task.ToolTimeout, Limits: limits(cfg.Sandbox), Network: sandbox.Network(cfg.Sandbox.Network),
 		Lifetime:       cfg.Task.AttemptTimeout + lastNet,
-		AgentHeartbeat: agentHeartbeat(cfg), StopGrace: cfg.Agent.ShutdownGracePeriod,
+		AgentHeartbeat: agentHeartbeat(cfg), CheckpointInterval: cfg.Checkpoint.Interval, StopGrace: cfg.Agent.ShutdownGracePeriod,
 		AuthorName: cfg.Agent.AuthorName, AuthorEmail: cfg.Agent.AuthorEmail, ModelPrices: cfg.Agent.ModelPrices, PricesDate: cfg.Agent.PricesDate, Programs: programs(cfg),
 		Pull: pulls(cfg), PullInterval: cfg.Transport.PullInterval,
 		UIURL: cfg.Temporal.UIURL, Namespace: cfg.Temporal.Namespace,
@@ -116,7 +118,7 @@ func (c *core) activityConfig(host string) activities.Config {
 	}
 }
 
-// phases is the table of the configuration for the activities.
+// phases returns the configured phases for the activities.
 func phases(p config.Phases) map[string]activities.Phase {
 	table := map[string]activities.Phase{}
 	for id, row := range p.Table() {

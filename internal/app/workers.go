@@ -16,8 +16,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// workersPoll is an error while a task queue that is needed has no worker. Workers report to the database, so
-// that this is known while Temporal is down.
+// workersPoll returns an error while a required task queue has no worker. Workers report to the database, so the check
+// works while Temporal is down.
 func (c *core) workersPoll(ctx context.Context) error {
 	what, next, err := c.queuesWithoutWorker(ctx)
 	if err != nil || what == "" {
@@ -26,10 +26,10 @@ func (c *core) workersPoll(ctx context.Context) error {
 	return api.DownError{Err: task.Errorf(task.CodeUnavailable, "%s", what), Next: next, NoTasks: next == nextWorker}
 }
 
-// nextWorker is the next command where no worker reports at all.
+// nextWorker is the next step if no worker reports at all.
 const nextWorker = "omoi worker"
 
-// queuesWithoutWorker says which task queues that are needed have no worker, and the next command; empty: none.
+// queuesWithoutWorker returns the required task queues without a worker, and the next step; empty: all queues have one.
 func (c *core) queuesWithoutWorker(ctx context.Context) (what, next string, err error) {
 	hosts, err := c.store.Hosts(ctx)
 	if err != nil {
@@ -53,9 +53,9 @@ func (c *core) queuesWithoutWorker(ctx context.Context) (what, next string, err 
 	return strings.Join(missing, "; "), next, nil
 }
 
-// workersOnline names the workers that report, their versions and their task queues.
+// workersOnline returns the online workers with their versions and task queues.
 func (c *core) workersOnline(ctx context.Context) string {
-	hosts, _ := c.store.Hosts(ctx) // the check has told of an error
+	hosts, _ := c.store.Hosts(ctx) // workersPoll reports the error
 	online := []string{}
 	for _, h := range hosts {
 		if h.Online {
@@ -66,23 +66,23 @@ func (c *core) workersOnline(ctx context.Context) string {
 	return strings.Join(online, "; ")
 }
 
-// watchWorkers raises an alert when two looks in turn find a queue without a worker, and takes it back. One look
-// may fall into the start of a worker.
+// watchWorkers raises an alert after two consecutive checks have found a queue without a worker, and clears the alert
+// later. A single check may coincide with the start of a worker.
 func (c *core) watchWorkers(ctx context.Context) error {
-	silence := 3 * hostHeartbeat(c.cfg) // as long as a worker may be silent
+	silence := 3 * hostHeartbeat(c.cfg) // maximum time between two heartbeats of an online worker
 	for missed := 0; wait.For(ctx, silence) == nil; {
 		missed = c.lookAtWorkers(ctx, missed)
 	}
 	return nil
 }
 
-// lookAtWorkers is one look; missed counts the looks in turn that found a queue without a worker.
+// lookAtWorkers is one check; missed counts the consecutive checks that found a queue without a worker.
 func (c *core) lookAtWorkers(ctx context.Context, missed int) int {
 	const source = "workers"
 	text, next, err := c.queuesWithoutWorker(ctx)
 	switch {
 	case err != nil:
-		return missed // the database tells nothing of workers
+		return missed // the state of the workers is unknown
 	case text == "":
 		missed = 0
 	default:
@@ -98,7 +98,7 @@ func (c *core) lookAtWorkers(ctx context.Context, missed int) int {
 	return missed
 }
 
-// checkWorkers asks the API that serves here which workers poll which task queues; without an API there is nothing to say.
+// checkWorkers returns the finding on workers and task queues of the running API; empty without an API.
 func checkWorkers(ctx context.Context, cfg *config.Loaded, address string) []Finding {
 	d, found := dependency(ctx, cfg, address, "workers")
 	switch {
@@ -112,7 +112,7 @@ func checkWorkers(ctx context.Context, cfg *config.Loaded, address string) []Fin
 
 func isDown(d client.Dependency) bool { return d.State == client.StateDown }
 
-// dependency returns what /readyz of the API at address says of one; an empty address is that of the configuration.
+// dependency returns what /readyz of an API says about a dependency. An empty address means the configured API.
 func dependency(ctx context.Context, cfg *config.Loaded, address, name string) (_ client.Dependency, found bool) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

@@ -39,6 +39,10 @@ type Config struct {
 	Ledger   int           // rows that the reaper goes over; default 10,000
 	Alive    int           // sandboxes that live meanwhile; default 1,000
 	Waiting  int           // tasks that wait while one is let in; default 10,000
+	Files    int           // in the work tree that is tracked; default 50,000
+	Trees    int           // trees that are taken of it in each way; default 90
+	Pause    time.Duration // from one to the next; default 1 s
+	Interval time.Duration // of checkpoints; default 10 s
 	Demos    int           // runs of the demo; default 2: in an empty home, then in the same
 	// Only names the parts to run, as [Parts] lists them; empty: all.
 	Only []string
@@ -54,6 +58,8 @@ func (c Config) withDefaults() Config {
 	c.Streams, c.History, c.Crowd = or(c.Streams, 10_000), or(c.History, 100_000), or(c.Crowd, 50)
 	c.Slow, c.Clouds = or(c.Slow, 8*time.Second), or(c.Clouds, 12)
 	c.Ledger, c.Alive, c.Waiting = or(c.Ledger, 10_000), or(c.Alive, 1000), or(c.Waiting, 10_000)
+	c.Files, c.Trees, c.Pause = or(c.Files, 50_000), or(c.Trees, 90), or(c.Pause, time.Second)
+	c.Interval = or(c.Interval, 10*time.Second)
 	if c.Progress == nil {
 		c.Progress = func(string) {}
 	}
@@ -125,6 +131,8 @@ func parts() []part {
 		{"paging", measurePaging},
 		{"demo", measureDemo},
 		{"agent", measureAgent},
+		{"track", measureTrack},
+		{"checkpoints", measureCheckpoints},
 	}
 }
 

@@ -40,10 +40,11 @@ func TestBenchRuns(t *testing.T) {
 		Spell: 100 * time.Millisecond, Agents: 1, Crowd: 3, Demos: 1,
 		Slow: 500 * time.Millisecond, Clouds: 2, Ledger: 400, Alive: 40, Waiting: 300,
 		Steady: 200 * time.Millisecond, Streams: 400, Watch: 200 * time.Millisecond, History: 1000,
+		Files: 300, Trees: 3, Pause: time.Millisecond, Interval: 20 * time.Millisecond,
 		Progress: func(text string) { t.Log(text) },
 	})
 	require.NoError(t, err)
-	const figures = 58
+	const figures = 75
 	require.Len(t, report.Rows, figures)
 	for _, row := range report.Rows {
 		require.Contains(t, []string{"", bench.Met, bench.NotMet, bench.NotMeasured}, row.Verdict, row.What)

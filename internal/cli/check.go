@@ -14,7 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
 )
 
-// checkTime is what the whole way from a ticket to its end may take.
+// checkTime is the default timeout of a check.
 const checkTime = 5 * time.Minute
 
 const checkHelp = `
@@ -56,7 +56,7 @@ func (g *globals) checkCommand(name, short string, checks []scenario.Scenario) *
 	return cmd
 }
 
-// try runs scenarios, and prints the outcome of each step.
+// try runs scenarios and prints the outcome of each step.
 func (g *globals) try(ctx context.Context, o scenario.Config, all []scenario.Scenario) error {
 	p := g.printer()
 	o.Begin, o.Report = p.Begin, p.Step
@@ -68,12 +68,12 @@ func (g *globals) printer() *scenario.Printer {
 	return &scenario.Printer{W: g.stdout, Style: taskcmd.StyleOf(g.stdout, g.variable), JSON: g.json}
 }
 
-// onInterrupt prints a notice when ctx ends, until stop.
+// onInterrupt prints notice to stderr when ctx ends, unless stop was called before.
 func (g *globals) onInterrupt(ctx context.Context, notice string) (stop func() bool) {
 	return context.AfterFunc(ctx, func() { _, _ = fmt.Fprintln(g.stderr, notice) })
 }
 
-// tried prints the end of the results, and returns their exit code.
+// tried prints the summary of the results and returns an error with their exit code.
 func (g *globals) tried(ctx context.Context, p *scenario.Printer, results []scenario.Result) error {
 	if err := p.End(results); err != nil {
 		return err

@@ -42,7 +42,7 @@ deleted.`,
 	return cmd
 }
 
-// checkProvider runs the conformance suite. Each promise is a step, as of a check.
+// checkProvider runs the conformance suite and prints each of its checks as a step.
 func (g *globals) checkProvider(ctx context.Context, name string, o conformance.Options) error {
 	loaded, err := g.load()
 	if err != nil {

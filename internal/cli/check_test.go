@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestCheckProviderRefuses(t *testing.T) {
+func TestCheckProvider_RefusesWrongUsage(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "omoi-check-") //nolint:usetesting // t.TempDir is closed to the users of sandboxes
 	require.NoError(t, err)
@@ -28,7 +28,7 @@ func TestCheckProviderRefuses(t *testing.T) {
 	}
 }
 
-func TestChecksOfAnInstallationRefuse(t *testing.T) {
+func TestCheck_RefusesWrongUsage(t *testing.T) {
 	t.Parallel()
 	for want, c := range map[string]struct {
 		code int

@@ -14,7 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli"
 )
 
-// omoi runs one command line with an environment of its own.
+// omoi runs one command line with only the variables in environ.
 func omoi(t *testing.T, environ []string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, complaints bytes.Buffer
@@ -23,7 +23,7 @@ func omoi(t *testing.T, environ []string, args ...string) (code int, stdout, std
 	return code, out.String(), complaints.String()
 }
 
-func TestWrongUsageIsExitCodeTwo(t *testing.T) {
+func TestWrongUsage_IsExitCode2(t *testing.T) {
 	t.Parallel()
 	cases := map[string][]string{
 		"Unknown command \"rum\" in omoi (did you mean run?). Next: omoi --help": {"rum"},
@@ -60,8 +60,8 @@ func TestWrongUsageIsExitCodeTwo(t *testing.T) {
 	}
 }
 
-// The flag wins over the variable, and needs no scheme.
-func TestAPIURLFlagNamesTheServer(t *testing.T) {
+// The flag takes precedence over the variable and needs no URL scheme.
+func TestAPIURLFlag_TakesPrecedence(t *testing.T) {
 	t.Parallel()
 	asked := make(chan string, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -132,8 +132,8 @@ func TestVersion(t *testing.T) {
 	require.True(t, json.Valid([]byte(out)))
 }
 
-// What cannot be reached is exit code 3, what a person must decide is 4.
-func TestServersOutOfReach(t *testing.T) {
+// An unreachable database gives exit code 3. A server without the setting of its database gives exit code 2.
+func TestExitCode_UnreachableDatabase(t *testing.T) {
 	t.Parallel()
 	code, _, complaints := omoi(t, nil, "migrate", "status")
 	require.Equal(t, 3, code)
@@ -145,7 +145,7 @@ func TestServersOutOfReach(t *testing.T) {
 	require.Contains(t, complaints, "DATABASE_URL")
 }
 
-func TestHelpListsTheCommands(t *testing.T) {
+func TestHelp_ListsTheCommands(t *testing.T) {
 	t.Parallel()
 	code, out, _ := omoi(t, nil, "--help")
 	require.Zero(t, code)
@@ -164,7 +164,7 @@ func TestHelpListsTheCommands(t *testing.T) {
 	}
 }
 
-// Every check of the doctor has a state, and what is not well has a next step.
+// Every check of the doctor has a status, and a failed check has a next step.
 func TestDoctor(t *testing.T) {
 	t.Parallel()
 	code, out, complaints := omoi(t, nil, "doctor", "--json")

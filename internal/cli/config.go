@@ -9,7 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/config"
 )
 
-// setting is one line of config show.
+// setting is one setting in the output of config show --json.
 type setting struct {
 	Key    string `json:"key"`
 	Value  string `json:"value"`

@@ -61,10 +61,10 @@ func (g *globals) demo(ctx context.Context, loaded *config.Loaded, timeout time.
 	return err
 }
 
-// demoWith opens the services, and runs the demo as every other scenario.
+// demoWith starts or finds the services, runs the demo, and stops what it started.
 func (g *globals) demoWith(ctx context.Context, loaded *config.Loaded, log *os.File, timeout time.Duration) error {
 	lines := &render.Lines{Style: taskcmd.StyleOf(g.stdout, g.variable), Start: time.Now(), Heartbeats: true}
-	var printing sync.Mutex // services that start or stop report beside the steps
+	var printing sync.Mutex // the services report startup and shutdown from another goroutine
 	show := func(line string) {
 		printing.Lock()
 		defer printing.Unlock()
@@ -102,7 +102,7 @@ func (g *globals) demoWith(ctx context.Context, loaded *config.Loaded, log *os.F
 	return err
 }
 
-// afterDemo prints two commands to continue with.
+// afterDemo prints two commands as next steps.
 func (g *globals) afterDemo(home string) {
 	again := calledAs(g.dir)
 	if user, err := os.UserHomeDir(); err != nil || home != filepath.Join(user, ".omoi") {
@@ -111,13 +111,13 @@ func (g *globals) afterDemo(home string) {
 	_, _ = fmt.Fprintf(g.stdout, `
 Next:
   %[1]s dev
-      start everything, with this task in the Temporal Web UI
+      start everything, and print the address of the page with this task
   %[1]s run "Say hello" --script example:hello --repo <path> --wait
       run a task in your own repository, beside omoi dev
 `, again)
 }
 
-// calledAs is how a person in this folder calls this very program.
+// calledAs returns the name or path by which a user in dir can run this binary.
 func calledAs(dir string) string {
 	exe, err := os.Executable()
 	if err != nil {

@@ -1,3 +1,3 @@
-// Package cli is the command line of omoi. [Run] is all that main calls, so a test can run
-// any command as the binary would: arguments, environment and streams are parameters.
+// Package cli implements the command line of omoi. [Run] takes arguments, environment and streams as parameters, so
+// that tests run commands in process.
 package cli

@@ -13,13 +13,13 @@ import (
 )
 
 var (
-	// shownCommand finds omoi with its words in a code span or at the start of a line of a block.
+	// shownCommand matches omoi and its arguments in a code span, or at the start of a line of a code block.
 	shownCommand = regexp.MustCompile("(?m)(?:`|^ *|&& |\\$\\()omoi ((?:[a-z][a-z-]*|--[a-z-]+)[^`\n|;&#)]*)")
 	quoted       = regexp.MustCompile(`"[^"]*"|'[^']*'|<[^>]*>`)
 	longFlag     = regexp.MustCompile(`(?:^|[\s\[])--([a-z][a-z-]*)`)
 )
 
-// TestDocuments_NameCommandsThatExist looks up each command that a page shows, and its flags.
+// TestDocuments_NameCommandsThatExist looks up every command that a page shows, with its flags.
 func TestDocuments_NameCommandsThatExist(t *testing.T) {
 	t.Parallel()
 	pages, err := filepath.Glob("../../docs/*.md")
@@ -31,7 +31,7 @@ func TestDocuments_NameCommandsThatExist(t *testing.T) {
 		require.NoError(t, err)
 		for _, shown := range shownCommand.FindAllStringSubmatch(string(text), -1) {
 			if strings.HasPrefix(shown[0], " ") || strings.HasPrefix(shown[0], "omoi") && !inBlock(text, shown[0]) {
-				continue // a line of prose
+				continue // prose
 			}
 			requireCommand(t, root, page, shown[1])
 			found++
@@ -40,7 +40,7 @@ func TestDocuments_NameCommandsThatExist(t *testing.T) {
 	require.Greater(t, found, 100)
 }
 
-// inBlock reports whether a line that begins so is inside a fenced block.
+// inBlock reports whether a line with this beginning is inside a fenced code block.
 func inBlock(text []byte, line string) bool {
 	before, _, _ := bytes.Cut(text, []byte("\n"+line))
 	return bytes.Count(before, []byte("\n```"))%2 == 1

@@ -7,12 +7,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// exampleTexts are the examples of all commands: the path of a command, and below it, indented, its command lines.
+// exampleTexts holds the examples of all commands: the path of a command, then its example command lines, indented.
 //
 //go:embed examples.txt
 var exampleTexts string
 
-// addExamples gives each command its examples.
+// addExamples sets Example of every command that has examples.
 func addExamples(root *cobra.Command) {
 	cmd := root
 	for line := range strings.Lines(exampleTexts) {
@@ -20,6 +20,6 @@ func addExamples(root *cobra.Command) {
 			cmd.Example = strings.TrimPrefix(cmd.Example+"\n"+strings.TrimRight(line, "\n"), "\n")
 			continue
 		}
-		cmd, _, _ = root.Find(strings.Fields(line)[1:]) // a test finds all of them
+		cmd, _, _ = root.Find(strings.Fields(line)[1:]) // a test verifies that Find succeeds
 	}
 }

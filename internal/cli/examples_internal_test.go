@@ -34,7 +34,7 @@ func TestExamples_NameACommand(t *testing.T) {
 	}
 }
 
-// TestExamples_Parse parses each example as its command does: flags, arguments, and what PreRunE checks.
+// TestExamples_Parse parses each example as its command would: flags, arguments and PreRunE.
 func TestExamples_Parse(t *testing.T) {
 	t.Parallel()
 	eachCommand(newRoot(testGlobals(&bytes.Buffer{})), func(shown *cobra.Command) {
@@ -44,18 +44,18 @@ func TestExamples_Parse(t *testing.T) {
 			if end := slices.IndexFunc(args, func(word string) bool { return word == "|" || word == "<" || word == ">" }); end >= 0 {
 				args = args[:end]
 			}
-			cmd, args, err := newRoot(testGlobals(&bytes.Buffer{})).Find(args) // without flags of other examples
+			cmd, args, err := newRoot(testGlobals(&bytes.Buffer{})).Find(args) // a new tree, so that flags of other examples are not set
 			require.NoError(t, err, line)
 			require.NoError(t, cmd.ParseFlags(args), line)
 			require.NoError(t, cmd.ValidateArgs(cmd.Flags().Args()), line)
-			if cmd.PreRunE != nil && cmd.Name() != "shell" { // which needs a terminal
+			if cmd.PreRunE != nil && cmd.Name() != "shell" { // PreRunE of shell needs a terminal
 				require.NoError(t, cmd.PreRunE(cmd, cmd.Flags().Args()), line)
 			}
 		}
 	})
 }
 
-func TestEveryFlagIsDescribed(t *testing.T) {
+func TestFlags_AreDescribed(t *testing.T) {
 	t.Parallel()
 	eachCommand(newRoot(testGlobals(&bytes.Buffer{})), func(cmd *cobra.Command) {
 		cmd.InitDefaultHelpFlag()
@@ -69,7 +69,7 @@ func exampleLines(cmd *cobra.Command) []string {
 	return strings.FieldsFunc(cmd.Example, func(r rune) bool { return r == '\n' })
 }
 
-// words are the words of a shell command line, without their quotes.
+// words splits a shell command line into words and removes the quotes.
 func words(line string) (out []string) {
 	word, quote := "", rune(0)
 	for _, r := range line + " " {

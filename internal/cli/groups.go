@@ -10,8 +10,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
 )
 
-// groups makes every command that only holds others answer as the root does: help alone, an error for what it
-// does not have. cobra prints the help for both, with exit code 0.
+// groups makes every command that only has subcommands behave as the root: help without arguments, and an error for an
+// unknown subcommand. cobra would print the help for both, with exit code 0.
 func groups(cmd *cobra.Command) {
 	if cmd.HasSubCommands() && !cmd.Runnable() {
 		cmd.Args, cmd.SuggestionsMinimumDistance = unknownCommand, 2
@@ -22,7 +22,8 @@ func groups(cmd *cobra.Command) {
 	}
 }
 
-// unknownCommand refuses arguments of a command that only holds others, and names the command that may have been meant.
+// unknownCommand returns an error if a command that only has subcommands got an argument. The error suggests similar
+// names.
 func unknownCommand(group *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -34,10 +35,11 @@ func unknownCommand(group *cobra.Command, args []string) error {
 	return exit.Usagef("unknown command %q in %s%s. Next: %s --help", args[0], group.CommandPath(), hint, group.CommandPath())
 }
 
-// completion adds cobra's command, which else comes too late for our errors.
+// completion adds cobra's completion command before [usageErrors] runs, so that its errors get omoi's exit codes. cobra
+// would add the command later.
 func completion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
-	made, _, _ := root.Find([]string{"completion"}) // it is there now
+	made, _, _ := root.Find([]string{"completion"}) // never fails: InitDefaultCompletionCmd has just added the command
 	for _, shell := range made.Commands() {
 		shell.Args = taskcmd.NoArgs
 	}

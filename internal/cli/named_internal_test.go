@@ -18,18 +18,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// named finds what may be a command line: alone, after a backquote, a prompt or a pipe, in parentheses, and after "Next: " or "or ".
+// named matches command lines in texts: at the start of a line, after a backquote, a prompt or a pipe, in parentheses,
+// and after words such as "Next: " and "or ".
 var named = regexp.MustCompile("(?m)(^ *|[`(|]|[$:;,&] |Next: |: exec | or | and |\\d )omoi ([a-z-]+)([^`\n;,]*)")
 
-// code finds what a document shows as code.
+// code matches code blocks and code spans of Markdown.
 var code = regexp.MustCompile("(?ms)^```.*?^```|^    .*?$|`[^`]+`")
 
-// former are commands that are gone.
+// former lists names of removed commands.
 var former = []string{"hosts", "tickets", "stop", "verdict", "interventions", "compare"}
 
-// TestNamedCommandsExist finds every command line in the sources' texts and in the documents, and asks for its command and
-// its flags. A hint that names a command that is gone sends people nowhere.
-func TestNamedCommandsExist(t *testing.T) {
+// TestNamedCommands_Exist looks up every command line in the texts of the sources and in the documents, with its flags.
+func TestNamedCommands_Exist(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	root := newRoot(testGlobals(&out))
@@ -38,7 +38,7 @@ func TestNamedCommandsExist(t *testing.T) {
 		for _, m := range named.FindAllStringSubmatch(text, -1) {
 			sure := m[1] == "`" || m[1] == "Next: " || slices.Contains(former, m[2])
 			if !sure && commandNamed(root, m[2]) == nil || m[2] == "help" {
-				continue // a sentence
+				continue // prose
 			}
 			found++
 			if problem := wrongCommand(root, strings.Fields(m[2]+m[3])); problem != "" {
@@ -75,7 +75,7 @@ func TestNamedCommandsExist(t *testing.T) {
 	require.Greater(t, found, 300)
 }
 
-// wrongCommand says what is wrong with a command line; empty: nothing.
+// wrongCommand returns what is wrong with a command line; empty: valid.
 func wrongCommand(root *cobra.Command, words []string) string {
 	cmd := root
 	for len(words) > 0 && cmd.HasSubCommands() && regexp.MustCompile(`^[a-z][a-z|-]*(%s)?[.)?]*$`).MatchString(words[0]) {
@@ -93,7 +93,7 @@ func wrongCommand(root *cobra.Command, words []string) string {
 		words = words[1:]
 	}
 	if cmd.HasSubCommands() && len(words) > 0 {
-		return "" // any of them
+		return "" // a placeholder for any subcommand
 	}
 	for _, word := range words {
 		if word == "--" || word == "|" || word == "#" || strings.HasPrefix(word, "(") {
@@ -116,7 +116,8 @@ func commandNamed(in *cobra.Command, name string) *cobra.Command {
 	return nil
 }
 
-// textsOf are the texts of a Go file; those joined by + are one, with X for what is no literal. Tags are left out.
+// textsOf returns the string literals of a Go file, without struct tags. Strings joined by + are one text, in which X
+// replaces each other operand.
 func textsOf(path string) (texts []string, err error) {
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
 	if err != nil {

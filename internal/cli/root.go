@@ -18,32 +18,32 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// globals are what every command sees: the flags of the root and the process around it.
+// globals is shared by all commands: the global flags and the environment of the process.
 type globals struct {
 	json   bool     // --json
-	set    []string // --set, and the flags of single settings
-	env    []string // as os.Environ gives it
-	dir    string   // working directory
+	set    []string // --set key=value, and flags that set one setting
+	env    []string // in the form of os.Environ
+	dir    string   // working directory; empty: removed
 	stdin  io.Reader
 	stdout io.Writer
 	stderr io.Writer
 }
 
-// Run runs one command line and returns its exit code. When ctx ends, commands stop cleanly.
-func Run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) int { //nolint:revive // the process, as it is
+// Run runs one command line and returns its exit code. When ctx ends, commands stop and clean up.
+func Run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) int { //nolint:revive // main passes all of the process
 	dir, err := os.Getwd()
 	if err != nil {
-		dir = "" // a removed folder: nothing is read from it
+		dir = "" // the folder was removed
 	}
 	g := &globals{env: env, dir: dir, stdin: stdin, stdout: stdout, stderr: stderr}
 	root := newRoot(g)
-	root.SetArgs(append([]string{}, args...)) // never nil, which would mean the arguments of the process
+	root.SetArgs(append([]string{}, args...)) // never nil: cobra would read os.Args
 	cmd, err := root.ExecuteContextC(ctx)
 	err = exit.InFlags(err, func(flag string) bool { return cmd.Flags().Lookup(flag) != nil })
 	return exit.Report(stderr, err, g.json || wantsJSON(args))
 }
 
-// wantsJSON answers for command lines that fail before their flags are known.
+// wantsJSON reports whether args contain --json, for command lines whose flags do not parse.
 func wantsJSON(args []string) bool {
 	for _, arg := range args {
 		if arg == "--" {
@@ -56,7 +56,7 @@ func wantsJSON(args []string) bool {
 	return false
 }
 
-// Root returns the tree of all commands, for tools that read the texts of it.
+// Root returns the tree of all commands, for tools that read its texts.
 func Root() *cobra.Command {
 	return newRoot(&globals{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard})
 }
@@ -120,7 +120,7 @@ Exit codes:
 	return root
 }
 
-// usageErrors gives the exit code of wrong usage to what cobra itself complains about.
+// usageErrors gives cobra's own errors about flags and arguments the exit code of wrong usage.
 func usageErrors(cmd *cobra.Command) {
 	cmd.SetFlagErrorFunc(exit.Flag)
 	if check := cmd.Args; check != nil {
@@ -136,7 +136,7 @@ func usageErrors(cmd *cobra.Command) {
 	}
 }
 
-// setting returns the value of a flag that is short for --set with a key; an empty one counts as not given.
+// setting returns the setter of a flag that stands for --set key=value. An empty value is ignored.
 func (g *globals) setting(key string) func(value string) error {
 	return func(value string) error {
 		if value != "" {
@@ -146,7 +146,7 @@ func (g *globals) setting(key string) func(value string) error {
 	}
 }
 
-// command returns a command without arguments that needs the configuration.
+// command returns a command without arguments that loads the configuration before it runs.
 func (g *globals) command(use, short string, run func(context.Context, *config.Loaded) error) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Args: taskcmd.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 		loaded, err := g.load()
@@ -174,7 +174,7 @@ func (g *globals) load() (*config.Loaded, error) {
 	return loaded, nil
 }
 
-// answer prints v as JSON, or rows as a table, the first of which is the head.
+// answer prints v as JSON if --json is set, else rows as a table. The first row is the head.
 func (g *globals) answer(v any, rows [][]string) error {
 	if g.json {
 		return render.JSON(g.stdout, v)
@@ -183,17 +183,17 @@ func (g *globals) answer(v any, rows [][]string) error {
 	return err
 }
 
-// variable answers a variable as the commands that are clients see it: what --home and
-// --api-url say, and what .env files say, counts as set.
+// variable returns an environment variable for client commands. For OMOI_HOME, OMOI_API_URL and OMOI_API_KEY the flags
+// and .env files count too.
 func (g *globals) variable(name string) string {
-	if loaded, err := g.load(); err == nil {
-		switch name {
-		case "OMOI_HOME":
-			return loaded.Home
-		case "OMOI_API_URL":
-			return loaded.API.URL
-		case "OMOI_API_KEY":
-			return loaded.API.Key.Reveal()
+	settings := map[string]func(*config.Loaded) string{
+		"OMOI_HOME":    func(l *config.Loaded) string { return l.Home },
+		"OMOI_API_URL": func(l *config.Loaded) string { return l.API.URL },
+		"OMOI_API_KEY": func(l *config.Loaded) string { return l.API.Key.Reveal() },
+	}
+	if setting := settings[name]; setting != nil {
+		if loaded, err := g.load(); err == nil {
+			return setting(loaded)
 		}
 	}
 	for _, pair := range g.env {
@@ -204,17 +204,17 @@ func (g *globals) variable(name string) string {
 	return ""
 }
 
-// streams is what the commands of tasks see of the process.
+// streams returns the process environment for the commands of package taskcmd.
 func (g *globals) streams() taskcmd.IO {
 	return taskcmd.IO{
 		Env: g.variable, Stdin: g.stdin, Stdout: g.stdout, Stderr: g.stderr, Dir: g.dir, JSON: &g.json, Provider: g.provider,
 	}
 }
 
-// addTaskCommands adds the commands with which users work on tasks.
+// addTaskCommands adds the commands of package taskcmd, and demo.
 func addTaskCommands(root *cobra.Command, g *globals) {
 	for _, cmd := range taskcmd.Commands(g.streams()) {
-		cmd.PersistentPreRunE = func(*cobra.Command, []string) error { // a wrong --set must not be passed over
+		cmd.PersistentPreRunE = func(*cobra.Command, []string) error { // report a wrong --set, also if the command needs no configuration
 			_, err := g.load()
 			return err
 		}
@@ -223,7 +223,7 @@ func addTaskCommands(root *cobra.Command, g *globals) {
 	root.AddCommand(newDemo(g))
 }
 
-// provider opens a sandbox provider of this machine.
+// provider opens a sandbox provider with the configuration of this machine.
 func (g *globals) provider(name string) (sandbox.Provider, error) {
 	loaded, err := g.load()
 	if err != nil {

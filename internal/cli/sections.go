@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// sections groups the commands of the help; a test finds commands without a group.
+// sections assigns every command to a group of the help. A test finds commands without a group.
 func sections(root *cobra.Command) {
 	for _, section := range []struct {
 		title string
@@ -14,7 +14,8 @@ func sections(root *cobra.Command) {
 	}{
 		{"Get started:", []string{"dev", "demo", "doctor", "check", "help", "completion"}},
 		{"Tasks:", []string{
-			"run", "ps", "show", "why", "logs", "send", "message", "cancel", "retry", "review", "diff", "checkout", "transcript", "work", "receipt", "budget",
+			"run", "ps", "show", "why", "logs", "send", "message", "cancel", "retry", "rewind", "fork", "review", "diff", "checkout", "take", "give",
+			"transcript", "checkpoints", "work", "receipt", "budget",
 		}},
 		{"Sandboxes:", []string{"sandbox", "host"}},
 		{"Projects and supervision:", []string{"project", "ticket", "organization", "guardian", "conductor"}},

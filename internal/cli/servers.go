@@ -65,6 +65,7 @@ func printReady(g *globals, loaded *config.Loaded, info devstack.Info, leave boo
 	fmt.Fprintf(g.stdout, `
 omoi is running.
 
+  page          %s/tasks
   API           %s
   health        %s/readyz
   Temporal UI   %s
@@ -75,10 +76,10 @@ omoi is running.
   Next: omoi run "Say hello" --repo <path of a git repository> --script example:hello --wait
   Stop: Ctrl-C (%s)
 
-`, info.APIURL, info.APIURL, info.TemporalUIURL, info.TemporalAddress, info.TemporalNamespace, keptIn(loaded), emulator, login, stop)
+`, info.APIURL, info.APIURL, info.APIURL, info.TemporalUIURL, info.TemporalAddress, info.TemporalNamespace, keptIn(loaded), emulator, login, stop)
 }
 
-// keptIn names the folders that hold all of an installation.
+// keptIn returns the directories with the data of an installation, for the output of omoi dev.
 func keptIn(loaded *config.Loaded) string {
 	place := devstack.Config{Home: loaded.Home, DataRoot: loaded.Dev.PostgresDataRoot}
 	if other := filepath.Clean(place.PrivateDir("")); other != filepath.Clean(loaded.Home) {

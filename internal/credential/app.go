@@ -6,19 +6,19 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// App is a GitHub App. It ranks between the credentials of users and the token of the configuration. Its tokens are
-// short-lived and valid only for the repositories on which the App is installed.
+// App is a GitHub App. An App ranks after stored credentials and before the token of the configuration. Tokens of an
+// App are short-lived and valid only for the repositories on which the App is installed.
 type App interface {
 	Name() string
-	// Probe asks GitHub whether it knows the App, and says where it is installed.
+	// Probe asks GitHub whether the App exists and returns where the App is installed, as a sentence for users.
 	Probe(ctx context.Context) (says string, err error)
 }
 
-// UseApp adds the App of the configuration; it is called before the service is used.
+// UseApp sets the App of the configuration. Call UseApp before the first use of the service.
 func (s *Service) UseApp(app App) { s.app = app }
 
-// appFor reports whether w may use the App. Like the rest of the configuration, the App serves only the organization with
-// which the installation starts.
+// appFor reports whether w may use the App. Like the rest of the configuration, the App serves only the organization
+// with which the installation starts.
 func (s *Service) appFor(w Who) bool {
 	return s.app != nil && w.OrganizationID == s.cfg.Organization
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// app is a GitHub App with a fixed answer.
+// app is a GitHub App whose Probe returns err.
 type app struct{ err error }
 
 func (app) Name() string { return "GitHub App 7" }
 
 func (a app) Probe(context.Context) (string, error) { return "GitHub knows it.", a.err }
 
-// A token of the server's configuration is nobody's own: the App goes before it, and what people have set goes before the App.
-func TestOwnTokensAreThoseThatPeopleSet(t *testing.T) {
+// Token reports a stored credential as own, and the token of the configuration as not own. scm uses the App in between.
+func TestToken_IsOwnIfStored(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, installation())
 	own := func(user, project string) string {
@@ -39,8 +39,8 @@ func TestOwnTokensAreThoseThatPeopleSet(t *testing.T) {
 	require.Equal(t, "ghp_organization", own(bob, shop))
 }
 
-// The App is listed and tested where a task would work with it, for its own organization alone.
-func TestTheAppIsListedAndTested(t *testing.T) {
+// The App is listed and tested for the organization of the installation only.
+func TestApp_IsListedAndTested(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, installation())
 	b.service.UseApp(app{})

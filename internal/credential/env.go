@@ -11,15 +11,17 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// ForTask is what the sandbox of a task is given, as variables, and nothing else: what its agent needs, or what the
-// task asks for by name. What the task's own env sets already is not looked for. [task.CodeNotFound] says what is missing,
-// and the next step; what is there is answered all the same.
+// ForTask returns the variables that credentials set in a task's sandbox. The credentials are the names in the task's
+// execution config, or, if the config has no such list, the model credential that the agent needs. Variables for model
+// access in the task's own env replace the model credential. If a credential is missing, the error has
+// [task.CodeNotFound] and the next step; env still holds the variables of the others.
 func (s *Service) ForTask(ctx context.Context, work task.Work) (map[string]string, error) {
 	env, _, err := s.forTask(ctx, work)
 	return env, err
 }
 
-// Give is [Service.ForTask], and notes the use: also that of none, whose limits are the task's own.
+// Give is [Service.ForTask] and records the use of each credential. For an agent of the runtime command without
+// variables, Give records that the attempt has no credential: a rate limit then counts for this task only.
 func (s *Service) Give(ctx context.Context, work task.Work) (map[string]string, error) {
 	env, all, err := s.forTask(ctx, work)
 	if err == nil && len(env) == 0 && task.RuntimeOf(work.Agent).Input == task.InputCommand {
@@ -41,7 +43,7 @@ func (s *Service) forTask(ctx context.Context, work task.Work) (env map[string]s
 	who := Who{OrganizationID: work.OrganizationID, UserID: work.UserID, ProjectID: work.ProjectID}
 	rows, err := s.store.Credentials(ctx, who)
 	if err != nil {
-		return nil, nil, fmt.Errorf("look for the credentials of task %s: %w", work.TaskID, err)
+		return nil, nil, fmt.Errorf("find credentials of task %s: %w", work.TaskID, err)
 	}
 	env = map[string]string{}
 	for _, name := range names {
@@ -59,7 +61,8 @@ func (s *Service) forTask(ctx context.Context, work task.Work) (env map[string]s
 	return env, all, err
 }
 
-// wanted are the names of what a task's sandbox gets. A program of a person's own may need none.
+// wanted returns the credential names of a task. optional reports that the task may start without: a command agent may
+// bring its own access.
 func wanted(work task.Work) (names []string, optional bool) {
 	if work.Execution.Credentials != nil {
 		return work.Execution.Credentials, false
@@ -74,14 +77,14 @@ func wanted(work task.Work) (names []string, optional bool) {
 	return nil, false
 }
 
-// ReachesModel reports whether variables of a sandbox say how to reach a model.
+// ReachesModel reports whether env has a variable that configures access to a model.
 func ReachesModel(env map[string]string) bool {
 	return slices.ContainsFunc([]string{
 		"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX",
 	}, func(name string) bool { return env[name] != "" })
 }
 
-// endpoint is one of the installation's own that asks for no key; nil if it has none.
+// endpoint returns the variables of the configured model endpoint that needs no key; nil if none is configured.
 func (s *Service) endpoint(w Who, name string) map[string]string {
 	own := s.cfg.Installation[Anthropic]
 	if name != Model || w.OrganizationID != s.cfg.Organization || own.BaseURL == "" || own.Secret != "" {
@@ -95,12 +98,12 @@ func (s *Service) used(ctx context.Context, f Found) error {
 		return nil
 	}
 	if err := s.store.UseCredential(ctx, f.rowID); err != nil {
-		return fmt.Errorf("note the use of the %s: %w", nameOf(f.Kind), err)
+		return fmt.Errorf("record use of the %s: %w", nameOf(f.Kind), err)
 	}
 	return nil
 }
 
-// env are the variables of a credential, as workers of the replaced system know them.
+// env returns the variables of a credential. The names are those of legacy workers.
 func (f Found) env() map[string]string {
 	all := map[string]string{}
 	switch f.Kind {

@@ -13,8 +13,8 @@ func workOf(agent string) task.Work {
 	return task.Work{TaskID: "t", OrganizationID: org, UserID: alice, ProjectID: shop, Agent: agent}
 }
 
-// A sandbox gets what its agent needs, or what its task names, and nothing else.
-func TestWhatASandboxGets(t *testing.T) {
+// A sandbox gets the credential that its agent needs, or the named ones, and no other.
+func TestGive_ReturnsWhatTheAgentNeeds(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	b.set(credential.Who{UserID: alice}, credential.GitHub, "ghp_of_alice")
@@ -50,8 +50,8 @@ func TestWhatASandboxGets(t *testing.T) {
 	require.Len(t, b.used, 4)
 }
 
-// A program that needs no credential may be given none; that is known, since what it says of a limit is then its own alone.
-func TestThatNothingWasGivenIsNoted(t *testing.T) {
+// An attempt of a command agent without a credential is recorded, since its rate limits apply to no other task.
+func TestGive_RecordsThatNoCredentialExists(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	_, err := b.service.Give(t.Context(), workOf(task.AgentCommand))
@@ -64,7 +64,7 @@ func TestThatNothingWasGivenIsNoted(t *testing.T) {
 	require.NotContains(t, b.used[1], "none")
 }
 
-func TestABearerKey(t *testing.T) {
+func TestForTask_BearerKey(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, map[string]credential.Value{credential.Anthropic: {Secret: "zai-key-0123", Bearer: true, BaseURL: "https://api.z.ai"}})
 	got, err := b.service.ForTask(t.Context(), workOf(task.AgentClaude))
@@ -72,7 +72,7 @@ func TestABearerKey(t *testing.T) {
 	require.Equal(t, map[string]string{"ANTHROPIC_AUTH_TOKEN": "zai-key-0123", "ANTHROPIC_BASE_URL": "https://api.z.ai"}, got)
 }
 
-func TestWhatIsMissingIsSaid(t *testing.T) {
+func TestForTask_MissingCredential(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	_, err := b.service.ForTask(t.Context(), workOf(task.AgentClaude))
@@ -89,8 +89,8 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 	require.Equal(t, map[string]string{"OPENAI_API_KEY": "openai-of-alice"}, got, "so that it can be hidden")
 }
 
-// An endpoint of the installation's own may ask for no key.
-func TestAnEndpointWithoutAKey(t *testing.T) {
+// A configured endpoint may need no key.
+func TestForTask_EndpointWithoutKey(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, map[string]credential.Value{credential.Anthropic: {BaseURL: "http://models:8080"}})
 	got, err := b.service.ForTask(t.Context(), workOf(task.AgentClaude))

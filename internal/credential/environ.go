@@ -11,11 +11,12 @@ import (
 // sealedMark begins an encrypted value of a task's env: sealed:<key id>:<nonce and ciphertext in base64>.
 const sealedMark = "sealed:"
 
-// envPlace begins the place for which a value of a task's env is sealed; the organization and the variable's name follow.
+// envPlace is the first part of the additional data that binds a sealed value; organization ID and variable name
+// follow.
 const envPlace = "omoi task env"
 
-// SealEnv encrypts a value of a task's env, unless the value is sealed by the first key already. An empty value stays empty:
-// admission tells from the stored env which credential a task uses.
+// SealEnv encrypts a value of a task's env with the first key. A value that the first key already encrypts is returned
+// unchanged. An empty value stays empty: admission reads in the stored env which credential a task uses.
 func (r *Ring) SealEnv(organizationID, name, value string) string {
 	if value == "" {
 		return ""
@@ -27,7 +28,8 @@ func (r *Ring) SealEnv(organizationID, name, value string) string {
 	return sealedMark + r.first + ":" + base64.StdEncoding.EncodeToString(sealed)
 }
 
-// OpenEnv decrypts a value of a task's env. A value that was stored before values were sealed is returned as it is.
+// OpenEnv decrypts a value of a task's env. A value without the prefix "sealed:" is returned unchanged: older versions
+// stored plain text. The error has [task.CodeNotFound].
 func (r *Ring) OpenEnv(organizationID, name, value string) (string, error) {
 	rest, sealed := strings.CutPrefix(value, sealedMark)
 	if !sealed {
@@ -49,14 +51,15 @@ func (r *Ring) OpenEnv(organizationID, name, value string) (string, error) {
 	return "", task.Errorf(task.CodeNotFound, "The variable %s of the task's env cannot be decrypted: it was changed in the database.", name).WithCause(err)
 }
 
-// TaskEnv is the env of a task as it is stored.
+// TaskEnv is the stored env of a task.
 type TaskEnv struct {
 	TaskID         string
 	OrganizationID string
 	Env            map[string]string
 }
 
-// rotateEnv encrypts the env of a task under the first key, one that was stored before envs were encrypted too.
+// rotateEnv encrypts the env of a task with the first key, including values stored in plain text by older versions. An
+// env with an undecryptable value stays unchanged and is counted in done.
 func (s *Service) rotateEnv(ctx context.Context, was TaskEnv, done *Rotation) error {
 	env, changed := make(map[string]string, len(was.Env)), false
 	for name, value := range was.Env {
@@ -65,7 +68,7 @@ func (s *Service) rotateEnv(ctx context.Context, was TaskEnv, done *Rotation) er
 			done.Undecryptable++
 			keyID, _, _ := strings.Cut(strings.TrimPrefix(value, sealedMark), ":")
 			done.MissingKeyIDs = with(done.MissingKeyIDs, keyID)
-			return nil //nolint:nilerr // the others can be rotated all the same
+			return nil //nolint:nilerr // an undecryptable env does not stop the rotation
 		}
 		if env[name] = value; value != "" && !strings.HasPrefix(value, sealedMark+s.ring.first+":") {
 			env[name], changed = s.ring.SealEnv(was.OrganizationID, name, plain), true

@@ -24,7 +24,7 @@ func TestTaskEnv_IsSealedForItsOrganizationAndName(t *testing.T) {
 		_, err = ring.OpenEnv(place[0], place[1], sealed)
 		require.Equal(t, task.CodeNotFound, task.CodeOf(err))
 	}
-	looks := "sealed:" + ring.First() + ":bm90IHNlYWxlZA==" // a user may give such a text too
+	looks := "sealed:" + ring.First() + ":bm90IHNlYWxlZA==" // looks sealed, but is the text of a user
 	plain, err = ring.OpenEnv(org, "MY_KEY", ring.SealEnv(org, "MY_KEY", looks))
 	require.NoError(t, err)
 	require.Equal(t, looks, plain)
@@ -34,7 +34,7 @@ func TestTaskEnv_IsSealedForItsOrganizationAndName(t *testing.T) {
 	require.Equal(t, "stored before", old)
 }
 
-func TestRotation_CoversTheEnvOfTasks(t *testing.T) {
+func TestRotate_CoversTheEnvOfTasks(t *testing.T) {
 	t.Parallel()
 	m := &memory{}
 	oldKey, newKey := credential.NewKey(), credential.NewKey()
@@ -48,7 +48,7 @@ func TestRotation_CoversTheEnvOfTasks(t *testing.T) {
 	done, err := m.service(t, newKey+","+oldKey, nil).Rotate(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []int{1, 1}, []int{done.Envs, done.Undecryptable})
-	fresh, err := credential.ParseRing(newKey) // the old key is gone
+	fresh, err := credential.ParseRing(newKey) // without the old key
 	require.NoError(t, err)
 	require.Empty(t, m.envs[0].Env["EMPTY"])
 	for name, want := range map[string]string{"A": "a", "B": "plain"} {

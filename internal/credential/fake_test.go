@@ -14,13 +14,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// memory is a store that forgets.
+// memory is a [credential.Store] in memory.
 type memory struct {
 	mu   sync.Mutex
 	rows []credential.Row
 	used []string
-	envs []credential.TaskEnv // in the order of their tasks
-	good []string             // the kinds that a test has proven
+	envs []credential.TaskEnv // ordered by task ID
+	good []string             // kinds passed to ProveCredential
 }
 
 func (m *memory) TaskEnvs(_ context.Context, after string, limit int) ([]credential.TaskEnv, error) {
@@ -135,7 +135,7 @@ const (
 	shop  = "shop"
 )
 
-// bench is a service over a store in memory.
+// bench is a service with its store in memory.
 type bench struct {
 	*testing.T
 
@@ -150,7 +150,7 @@ func newBench(t *testing.T, installed map[string]credential.Value) *bench {
 	return &bench{T: t, memory: m, service: m.service(t, credential.NewKey(), installed)}
 }
 
-// service is one of a process with these keys.
+// service returns the service of a process with these keys.
 func (m *memory) service(t *testing.T, keys string, installed map[string]credential.Value) *credential.Service {
 	t.Helper()
 	ring, err := credential.ParseRing(keys)

@@ -11,27 +11,26 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Kinds that omoi itself knows. Any other word is a provider of an agent's own: its key stands
-// in <KIND>_API_KEY.
+// Kinds with a meaning for omoi. Any other kind names a model provider: its key is passed as <KIND>_API_KEY.
 const (
-	Anthropic   = "anthropic"    // an API key, for Anthropic or for what speaks its API
-	ClaudeOAuth = "claude_oauth" // the token of a Claude subscription
-	GitHub      = "github"       // a token of GitHub
+	Anthropic   = "anthropic"    // API key of Anthropic or of a compatible endpoint
+	ClaudeOAuth = "claude_oauth" // token of a Claude subscription
+	GitHub      = "github"       // token for GitHub
 )
 
-// Model stands for whichever of [ClaudeOAuth] and [Anthropic] is found first.
+// Model is the name for the first of [ClaudeOAuth] and [Anthropic] that exists. It is not a kind.
 const Model = "model"
 
-// Value is one credential. Only the secret has to be there.
+// Value is one credential. Secret is required.
 type Value struct {
 	Secret string `json:"secret"`
-	// Bearer sends the key of a model as a bearer token, which some compatible endpoints ask for.
+	// Bearer sends the key in the header Authorization: Bearer, as some compatible endpoints require.
 	Bearer  bool   `json:"bearer,omitempty"`
 	BaseURL string `json:"base_url,omitempty"`
 	Models
 }
 
-// Models are the names of models that an agent takes; empty: its own choice.
+// Models are the models that an agent uses. An empty name leaves the choice to the agent.
 type Models struct {
 	Model  string `json:"model,omitempty" doc:"Model of tasks that name none. Default: the agent decides."`
 	Haiku  string `json:"haiku_model,omitempty" doc:"Model to use instead of Claude Haiku; kinds anthropic and claude_oauth only. Default: none."`
@@ -39,7 +38,7 @@ type Models struct {
 	Opus   string `json:"opus_model,omitempty" doc:"Model to use instead of Claude Opus; kinds anthropic and claude_oauth only. Default: none."`
 }
 
-// Bounds of a secret, in bytes.
+// Bounds of a secret in bytes. longest also bounds a base URL.
 const (
 	shortest = 8
 	longest  = 16 << 10
@@ -50,8 +49,8 @@ var (
 	modelForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:/@\[\]-]{0,199}$`)
 )
 
-// CheckKind is [task.CodeInvalid] for what cannot be the name of a kind. Names that begin like
-// omoi's own variables would take their place.
+// CheckKind returns an error with [task.CodeInvalid] if kind cannot name a credential. The prefix "omoi" is refused:
+// its variable would have the prefix OMOI_ of omoi's own variables.
 func CheckKind(kind string) error {
 	switch {
 	case kind == Model:
@@ -63,12 +62,12 @@ func CheckKind(kind string) error {
 	return nil
 }
 
-// Check is [task.CodeInvalid] for a value that cannot work. It never repeats the secret.
+// Check returns an error with [task.CodeInvalid] if the value cannot work. The error never contains the secret.
 func (v Value) Check(kind string) error {
 	return cmp.Or(CheckKind(kind), checkSecret(kind, v.Secret), v.checkFor(kind), checkBase(v.BaseURL), v.check())
 }
 
-// checkFor refuses what a kind has no use for, rather than drop it.
+// checkFor refuses fields that the kind does not use.
 func (v Value) checkFor(kind string) error {
 	switch {
 	case kind == GitHub && v != (Value{Secret: v.Secret}):
@@ -99,7 +98,7 @@ func checkSecret(kind, secret string) error {
 	return nil
 }
 
-// checkBase refuses addresses that hold a secret of their own, or that name no server.
+// checkBase refuses URLs with credentials, query or fragment, and URLs without a host.
 func checkBase(base string) error {
 	if base == "" {
 		return nil
@@ -123,7 +122,8 @@ func (m Models) check() error {
 	return nil
 }
 
-// Masked is what may be shown of a secret: enough to tell two apart.
+// Masked returns the last four characters of a secret after asterisks, to tell two secrets apart. Of a secret below 24
+// bytes, Masked shows no character.
 func Masked(secret string) string {
 	const ends = 4
 	if len(secret) < 6*ends {

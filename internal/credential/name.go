@@ -8,18 +8,19 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Beginnings of names of credentials that are not stored.
+// Prefixes of names of credentials that are not stored.
 const (
-	OfTask         = "task "         // then the ID of the task
-	OfInstallation = "installation " // then a kind
+	OfTask         = "task "         // the ID of the task follows
+	OfInstallation = "installation " // the kind follows, or Model
 )
 
-// OfStored returns the beginning of the names that a stored credential has had; the time of its last change follows.
+// OfStored returns the prefix of all names of a stored credential. The time of its last change follows, in
+// microseconds.
 func OfStored(id string) string { return id + " " }
 
-// Name names the credential that the agent of a task uses, so that a rate limit of one is known to all tasks on it. rows are
-// those of the task's organization. A task has a name of its own where omoi knows no credential, or several of which the agent
-// may use any.
+// Name returns the name of the credential that the agent of a task uses. Tasks with the same name share a rate limit.
+// rows are the credentials of the task's organization. If omoi knows no credential of the task, or several, the name
+// belongs to this task alone.
 func Name(rows []Row, work task.Work) string {
 	names, _ := wanted(work)
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool {
@@ -36,8 +37,8 @@ func Name(rows []Row, work task.Work) string {
 	return OfStored(row.ID) + strconv.FormatInt(row.UpdatedAt.UnixMicro(), 10)
 }
 
-// IsShared reports whether a name is of a credential that other tasks may use too.
+// IsShared reports whether other tasks may use the named credential too.
 func IsShared(name string) bool { return !strings.HasPrefix(name, OfTask) }
 
-// IsStored reports whether a name is of a credential that is stored.
+// IsStored reports whether the named credential is stored.
 func IsStored(name string) bool { return IsShared(name) && !strings.HasPrefix(name, OfInstallation) }

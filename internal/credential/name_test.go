@@ -15,7 +15,7 @@ func rowOf(id string, w credential.Who, kind string) credential.Row {
 	return credential.Row{Place: credential.Place{Who: w, Kind: kind}, ID: id, UpdatedAt: time.UnixMicro(7)}
 }
 
-// Admission and the agent's environment follow one precedence: user, project, organization, installation.
+// Admission and the agent's environment use the same precedence: user, project, organization, installation.
 func TestName_FollowsThePrecedence(t *testing.T) {
 	t.Parallel()
 	work := task.Work{TaskID: "t1", OrganizationID: org, UserID: alice, ProjectID: shop, Agent: task.AgentClaude}
@@ -30,7 +30,7 @@ func TestName_FollowsThePrecedence(t *testing.T) {
 	require.Equal(t, "own 7", credential.Name(rows, work), "a nearer key goes before a subscription")
 }
 
-func TestName_IsTheTasksOwnWhereTheCredentialIsUnknown(t *testing.T) {
+func TestName_IsOfTheTaskIfTheCredentialIsUnknown(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		agent     string

@@ -5,30 +5,31 @@ import (
 	"time"
 )
 
-// Scopes: whose a credential is, in the order in which one is looked for.
+// Scopes name the owner of a credential, in the order of precedence.
 const (
 	ScopeUser         = "user"
 	ScopeProject      = "project"
 	ScopeOrganization = "organization"
-	ScopeApp          = "app"          // the GitHub App that is configured; for git on GitHub only
+	ScopeApp          = "app"          // configured GitHub App; for Git on GitHub only
 	ScopeInstallation = "installation" // configured, not stored
 )
 
-// Who is asked for: the owner of a task, its project and their organization. User and project may be empty.
+// Who identifies the user, project and organization for which a credential is used. UserID and ProjectID may be empty.
 type Who struct {
 	OrganizationID string
 	UserID         string
 	ProjectID      string
 }
 
-// Place says whose credential of which kind a row is: a user's, a project's, or, with neither, the organization's.
+// Place identifies a stored credential: its owner and kind. The owner is the user, else the project, else the
+// organization.
 type Place struct {
 	Who
 
 	Kind string
 }
 
-// Scope is the name of the place's owner.
+// Scope returns the scope of the owner.
 func (p Place) Scope() string {
 	switch {
 	case p.UserID != "":
@@ -39,7 +40,7 @@ func (p Place) Scope() string {
 	return ScopeOrganization
 }
 
-// names is the place in the form in which a value is sealed for it.
+// names returns the additional data that binds a sealed value to its place.
 func (p Place) names() []string {
 	return []string{"omoi credential", p.OrganizationID, p.UserID, p.ProjectID, p.Kind}
 }
@@ -50,35 +51,39 @@ type Row struct {
 
 	ID        string
 	KeyID     string
-	Sealed    []byte // nonce and ciphertext
+	Sealed    []byte // nonce, then ciphertext
 	UpdatedAt time.Time
-	UsedAt    *time.Time // given to a task; nil: never
+	UsedAt    *time.Time // when a task last received the credential; nil: never
 }
 
-// Store keeps rows.
+// Store stores credentials as rows.
 type Store interface {
-	// PutCredential makes or replaces the row of a place.
+	// PutCredential inserts or replaces the row of a place.
 	PutCredential(ctx context.Context, p Place, keyID string, sealed []byte) (Row, error)
-	// DropCredential removes it; false if there was none.
+	// DropCredential deletes the row of a place and reports whether the row existed.
 	DropCredential(ctx context.Context, p Place) (bool, error)
-	// Credentials are those of the user, of the project, and of the organization. Without a project those of
-	// all projects.
+	// Credentials returns the rows of the user, the project and the organization. Without a project ID, Credentials
+	// returns the rows of all projects of the organization.
 	Credentials(ctx context.Context, w Who) ([]Row, error)
-	// CredentialsUnder are rows of all organizations under other keys than this one, in the order of their ids.
+	// CredentialsUnder returns the rows of all organizations that a key other than notKeyID encrypts, ordered by ID,
+	// after afterID.
 	CredentialsUnder(ctx context.Context, notKeyID, afterID string, limit int) ([]Row, error)
-	// ResealCredential replaces what is sealed in a row unless that was changed meanwhile.
+	// ResealCredential replaces the ciphertext of a row unless the row has changed since it was read. The result
+	// reports whether the row was replaced.
 	ResealCredential(ctx context.Context, was Row, keyID string, sealed []byte) (bool, error)
-	// TaskEnvs are the envs of tasks, in the order of the tasks' ids.
+	// TaskEnvs returns the envs of tasks ordered by task ID, after afterID.
 	TaskEnvs(ctx context.Context, afterID string, limit int) ([]TaskEnv, error)
-	// ResealTaskEnv replaces the env of a task unless that was changed meanwhile.
+	// ResealTaskEnv replaces the env of a task unless the env has changed since it was read. The result reports whether
+	// the env was replaced.
 	ResealTaskEnv(ctx context.Context, was TaskEnv, env map[string]string) (bool, error)
-	// UseCredential notes the use of a row.
+	// UseCredential records that a task received the credential.
 	UseCredential(ctx context.Context, id string) error
-	// ProveCredential notes that its provider takes a credential: the tasks that wait for its limit are woken. Without an id it is
-	// the installation's of this kind.
+	// ProveCredential records that the provider accepts a credential and resumes the tasks that wait for its cooldown.
+	// An empty id means the configured credential of this kind.
 	ProveCredential(ctx context.Context, organizationID, id, kind string) error
-	// UseNoCredential notes that the newest attempt of a task was given none.
+	// UseNoCredential records that the newest attempt of a task received no credential.
 	UseNoCredential(ctx context.Context, taskID string) error
-	// OrganizationOf is that of the project, or without one that of the user; [task.CodeNotFound] if there is no such.
+	// OrganizationOf returns the organization of the project, or, without a project ID, of the user. The error has
+	// [task.CodeNotFound] if it does not exist.
 	OrganizationOf(ctx context.Context, userID, projectID string) (string, error)
 }

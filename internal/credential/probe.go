@@ -14,7 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Test is what a test of a credential found.
+// Test is the result of a test of a credential.
 type Test struct {
 	Kind    string `json:"kind" doc:"Kind of the tested credential; of a test of model, the kind that was found."`
 	Scope   string `json:"scope" enum:"user,project,organization,app,installation" doc:"Owner of the tested credential. More values may be added."`
@@ -22,14 +22,15 @@ type Test struct {
 	Message string `json:"message" doc:"What the provider answered, and the next step."`
 }
 
-// What a test finds, beside [StateValid].
+// States of a tested credential, in addition to [StateValid].
 const (
 	StateRejected    = "rejected"
 	StateUnreachable = "unreachable"
 	StateUnknown     = "unknown"
 )
 
-// Test asks the provider, by a call without costs, whether the credential that w would use is valid.
+// Test asks the provider, by a request that costs nothing, whether the credential that w would use is valid. A valid
+// credential ends its cooldown.
 func (s *Service) Test(ctx context.Context, w Who, name string) (Test, error) {
 	if name != Model {
 		if err := CheckKind(name); err != nil {
@@ -50,7 +51,7 @@ func (s *Service) Test(ctx context.Context, w Who, name string) (Test, error) {
 	case Anthropic, ClaudeOAuth:
 		v.State, v.Message = s.testModel(ctx, found)
 	default:
-		v.State, v.Message = StateUnknown, "It can be read; omoi knows no way to ask "+found.Kind+" whether it works."
+		v.State, v.Message = StateUnknown, "Decrypted but not tested: omoi has no test for the provider "+found.Kind+". The first task shows whether the credential works."
 	}
 	if v.State != StateValid {
 		return v, nil
@@ -68,14 +69,14 @@ func (s *Service) testGitHub(ctx context.Context, f Found) (state, says string) 
 	case err != nil:
 		return unreachable(base, err)
 	case status == http.StatusUnauthorized:
-		return StateRejected, "GitHub does not know this token: it is wrong, revoked or expired. Next: omoi credentials set " + GitHub
+		return StateRejected, "GitHub rejected the token: wrong, revoked or expired. Next: omoi credentials set " + GitHub
 	case status == http.StatusOK:
 		return StateValid, gitHubSays(header, body)
 	}
 	return other("GitHub", base, status)
 }
 
-// gitHubSays returns the owner of a token and the missing permissions.
+// gitHubSays returns the owner of a token, its expiry, and a missing scope, as sentences.
 func gitHubSays(header http.Header, body []byte) string {
 	var user struct {
 		Login string `json:"login"`
@@ -83,13 +84,13 @@ func gitHubSays(header http.Header, body []byte) string {
 	if json.Unmarshal(body, &user) != nil || user.Login == "" {
 		user.Login = "a user without a name"
 	}
-	says := "GitHub knows it as " + user.Login + "."
+	says := "GitHub accepted the token of " + user.Login + "."
 	if end := header.Get("Github-Authentication-Token-Expiration"); end != "" {
-		says += " It expires on " + end + "."
+		says += " The token expires on " + end + "."
 	}
 	scopes, classic := header["X-Oauth-Scopes"]
 	if classic && !strings.Contains(", "+strings.Join(scopes, ", ")+",", ", repo,") {
-		says += " It lacks the scope repo: it cannot push to private repositories."
+		says += " The token lacks the scope repo, which a push to private repositories needs."
 	}
 	return says
 }
@@ -112,13 +113,13 @@ func (s *Service) testModel(ctx context.Context, f Found) (state, says string) {
 	case err != nil:
 		return unreachable(base, err)
 	case status == http.StatusUnauthorized:
-		return StateRejected, base + " does not know this " + nameOf(f.Kind) + ": it is wrong, revoked or expired. Next: " + renew(f.Kind)
+		return StateRejected, base + " rejected the " + nameOf(f.Kind) + ": wrong, revoked or expired. Next: " + renew(f.Kind)
 	case status == http.StatusOK:
-		return StateValid, base + " takes it."
+		return StateValid, base + " accepted the " + nameOf(f.Kind) + "."
 	case status == http.StatusForbidden && f.Kind == Anthropic:
-		return StateRejected, base + " knows the key and lets it do nothing. Next: " + renew(f.Kind)
+		return StateRejected, base + " answered 403: the key lacks permission. Next: " + renew(f.Kind)
 	case status == http.StatusNotFound, status == http.StatusForbidden:
-		return StateUnknown, base + " answers, and does not list its models: whether the " + nameOf(f.Kind) + " works shows with the first task."
+		return StateUnknown, base + " does not list its models. The first task shows whether the " + nameOf(f.Kind) + " works."
 	}
 	return other(base, base, status)
 }
@@ -135,21 +136,21 @@ func unreachable(base string, err error) (state, says string) {
 		return StateUnknown, base + " is in the server's own network, where credentials are not tested by default. The first task shows whether the credential works. " +
 			"An operator can allow the test with OMOI_CREDENTIAL_TEST_ALLOW_PRIVATE=true."
 	}
-	return StateUnreachable, "There is no answer from " + base + ". Look at the server's network and proxy, then test again."
+	return StateUnreachable, "No answer from " + base + ". Next: check the server's network and proxy, then test again"
 }
 
-// other tells of answers that say nothing of the credential itself.
+// other renders a status that does not tell whether the credential is valid.
 func other(who, base string, status int) (state, says string) {
 	switch {
 	case status == http.StatusTooManyRequests:
-		return StateUnknown, who + " answers 429: a limit is reached for now, so that it could not be checked. Test again later."
+		return StateUnknown, who + " answered 429: the rate limit is reached and the credential was not tested. Next: test again later"
 	case status >= http.StatusInternalServerError:
-		return StateUnreachable, fmt.Sprintf("%s answers %d: it is down or overloaded. Test again later.", who, status)
+		return StateUnreachable, fmt.Sprintf("%s answered %d: down or overloaded. Next: test again later", who, status)
 	}
-	return StateUnknown, fmt.Sprintf("%s answered %d, which says nothing of the credential.", base, status)
+	return StateUnknown, fmt.Sprintf("%s answered %d, which does not show whether the credential works.", base, status)
 }
 
-// ask answers a GET; what is longer than a small document is cut.
+// ask sends a GET request. The limits are 10 seconds and a body of 64 KiB; a longer body is cut.
 func (s *Service) ask(ctx context.Context, address string, header http.Header) (status int, got http.Header, body []byte, err error) {
 	const patience, longest = 10 * time.Second, 64 << 10
 	ctx, stop := context.WithTimeout(ctx, patience)

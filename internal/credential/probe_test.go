@@ -13,7 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// provider answers as GitHub and Anthropic do.
+// provider starts a server that answers as GitHub and Anthropic do, and returns its URL.
 func provider(t *testing.T) string {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -47,7 +47,7 @@ func provider(t *testing.T) string {
 	return server.URL
 }
 
-func TestATestSaysWhatACredentialIsGoodFor(t *testing.T) {
+func TestCredentialTest_States(t *testing.T) {
 	t.Parallel()
 	base := provider(t)
 	for _, c := range []struct {
@@ -56,23 +56,23 @@ func TestATestSaysWhatACredentialIsGoodFor(t *testing.T) {
 		state string
 		says  string
 	}{
-		{credential.GitHub, credential.Value{Secret: "ghp_good0000"}, credential.StateValid, "GitHub knows it as octocat. It expires on 2027-01-02 03:04:05 UTC."},
+		{credential.GitHub, credential.Value{Secret: "ghp_good0000"}, credential.StateValid, "GitHub accepted the token of octocat. The token expires on 2027-01-02 03:04:05 UTC."},
 		{credential.GitHub, credential.Value{Secret: "ghp_narrow00"}, credential.StateValid, "lacks the scope repo"},
 		{credential.GitHub, credential.Value{Secret: "ghp_wrong000"}, credential.StateRejected, "Next: omoi credentials set github"},
 		{credential.GitHub, credential.Value{Secret: "ghp_moved000"}, credential.StateUnknown, "answered 302"},
-		{credential.Anthropic, credential.Value{Secret: "sk-good0000"}, credential.StateValid, "takes it"},
-		{credential.Anthropic, credential.Value{Secret: "sk-bearer00", Bearer: true}, credential.StateValid, "takes it"},
-		{credential.Anthropic, credential.Value{Secret: "sk-limit000"}, credential.StateUnknown, "could not be checked"},
+		{credential.Anthropic, credential.Value{Secret: "sk-good0000"}, credential.StateValid, " accepted the "},
+		{credential.Anthropic, credential.Value{Secret: "sk-bearer00", Bearer: true}, credential.StateValid, " accepted the "},
+		{credential.Anthropic, credential.Value{Secret: "sk-limit000"}, credential.StateUnknown, "was not tested"},
 		{credential.Anthropic, credential.Value{Secret: "sk-wrong000"}, credential.StateRejected, "Next: omoi credentials set anthropic"},
-		{credential.Anthropic, credential.Value{Secret: "sk-nothing0"}, credential.StateRejected, "lets it do nothing"},
+		{credential.Anthropic, credential.Value{Secret: "sk-nothing0"}, credential.StateRejected, "lacks permission"},
 		{credential.Anthropic, credential.Value{Secret: "sk-down0000"}, credential.StateUnreachable, "529"},
 		{credential.Anthropic, credential.Value{Secret: "sk-good0000", BaseURL: base + "/other"}, credential.StateUnknown, "first task"},
 		{credential.Anthropic, credential.Value{Secret: "sk-good0000", BaseURL: "http://127.0.0.1:1"}, credential.StateUnknown, "http://127.0.0.1:1 is in the server's own network"},
 		{credential.Anthropic, credential.Value{Secret: "sk-good0000", BaseURL: "http://169.254.169.254"}, credential.StateUnknown, "not tested by default"},
-		{credential.ClaudeOAuth, credential.Value{Secret: "sk-ant-oat01-good"}, credential.StateValid, "takes it"},
+		{credential.ClaudeOAuth, credential.Value{Secret: "sk-ant-oat01-good"}, credential.StateValid, " accepted the "},
 		{credential.ClaudeOAuth, credential.Value{Secret: "sk-ant-oat01-narrow"}, credential.StateUnknown, "first task"},
 		{credential.ClaudeOAuth, credential.Value{Secret: "sk-ant-oat01-wrong"}, credential.StateRejected, "claude setup-token"},
-		{"openai", credential.Value{Secret: "anything-at-all"}, credential.StateUnknown, "no way to ask openai"},
+		{"openai", credential.Value{Secret: "anything-at-all"}, credential.StateUnknown, "no test for the provider openai"},
 	} {
 		ring, err := credential.ParseRing(credential.NewKey())
 		require.NoError(t, err)
@@ -91,8 +91,8 @@ func TestATestSaysWhatACredentialIsGoodFor(t *testing.T) {
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
 }
 
-// A base URL is a person's choice: by default a test tells nothing of what answers near the server.
-func TestATestAsksPublicAddressesOnly(t *testing.T) {
+// Users choose base URLs: by default, a test does not reveal which servers exist in the server's network.
+func TestCredentialTest_CallsPublicAddressesOnly(t *testing.T) {
 	t.Parallel()
 	base := provider(t)
 	u, err := url.Parse(base)
@@ -125,8 +125,8 @@ func TestATestAsksPublicAddressesOnly(t *testing.T) {
 	require.Equal(t, credential.StateUnknown, test(credential.Config{TestPrivate: true}, "http://169.254.169.254").State, "whatever is allowed")
 }
 
-// What a person may not write into a base URL may stand in the configuration: it is not shown.
-func TestTheInstallationsPasswordIsNotShown(t *testing.T) {
+// A base URL of the configuration may contain a password, which is never shown.
+func TestCredentialTest_HidesThePasswordOfAURL(t *testing.T) {
 	t.Parallel()
 	base := strings.Replace(provider(t), "http://", "http://me:plantedPassword@", 1)
 	b := newBench(t, map[string]credential.Value{credential.Anthropic: {Secret: "sk-limit000", BaseURL: base}})
@@ -142,8 +142,8 @@ func TestTheInstallationsPasswordIsNotShown(t *testing.T) {
 	require.Equal(t, base, found.BaseURL, "the agent needs it whole")
 }
 
-// A credential that the provider takes ends its cooldown; any other answer leaves it.
-func TestCredentialTest_EndsTheCooldownOfAGoodOneOnly(t *testing.T) {
+// A credential that the provider accepts ends its cooldown; any other answer leaves the cooldown.
+func TestCredentialTest_EndsTheCooldownOfValidCredentials(t *testing.T) {
 	t.Parallel()
 	base := provider(t)
 	for secret, want := range map[string][]string{"sk-good0000": {credential.Anthropic}, "sk-limit000": nil, "sk-unknown0": nil} {

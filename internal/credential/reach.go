@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// errPrivate is the error of a test whose address is in the server's own network.
+// errPrivate reports an address in the server's own network.
 var errPrivate = errors.New("the address is not public")
 
-// reach decides which addresses a test may call. Users choose base URLs, and a test must not tell them what exists in the
-// server's own network.
+// reach decides which addresses a test may call. Users choose base URLs, and a test must not tell them what exists in
+// the server's own network.
 type reach struct {
-	private bool     // what is not public too
-	own     []string // of what the installation itself is configured with, as host:port
+	private bool     // allow addresses that are not public
+	own     []string // host:port of configured URLs, always allowed
 }
 
 func newReach(cfg Config) reach {
@@ -34,8 +34,8 @@ func newReach(cfg Config) reach {
 	return r
 }
 
-// Client returns the client for one request to an address that a user chose. It calls only public addresses, unless private
-// is set, and follows no redirects.
+// Client returns the client for one request to an address that a user chose. It calls only public addresses, unless
+// private is set, and follows no redirects.
 func Client(req *http.Request, private bool) (*http.Client, error) {
 	return reach{private: private}.client(req)
 }
@@ -44,7 +44,7 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
 }
 
-// client is one for a single request. It follows nobody elsewhere with a secret.
+// client returns the client for one request. It follows no redirect, so that the secret reaches no other server.
 func (r reach) client(req *http.Request) (*http.Client, error) {
 	free := r.private || slices.Contains(r.own, hostPort(req.URL))
 	proxy, err := http.ProxyFromEnvironment(req)
@@ -57,7 +57,7 @@ func (r reach) client(req *http.Request) (*http.Client, error) {
 		}
 	}
 	dialer := &net.Dialer{Timeout: 5 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
-		return check(address, free || proxy != nil) // a proxy is the server's own choice
+		return check(address, free || proxy != nil) // the operator chose the proxy, so its address may be private
 	}}
 	return &http.Client{
 		Transport:     &http.Transport{Proxy: http.ProxyURL(proxy), DialContext: dialer.DialContext, DisableKeepAlives: true},
@@ -65,7 +65,8 @@ func (r reach) client(req *http.Request) (*http.Client, error) {
 	}, nil
 }
 
-// throughProxy looks at the name by itself, since the proxy does not ask. What has no address here may have one there.
+// throughProxy resolves the host, since the dialer sees the address of the proxy only. A host that does not resolve is
+// allowed: the proxy may resolve it.
 func (r reach) throughProxy(ctx context.Context, host string) error {
 	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err == nil && slices.ContainsFunc(addresses, func(ip netip.Addr) bool { return !public(ip.Unmap()) }) {
@@ -74,7 +75,7 @@ func (r reach) throughProxy(ctx context.Context, host string) error {
 	return nil
 }
 
-// check refuses in any case what speaks for the machine itself, as a cloud's metadata does.
+// check refuses link-local and multicast addresses even if free is set: link-local addresses serve a cloud's metadata.
 func check(address string, free bool) error {
 	at, err := netip.ParseAddrPort(address)
 	ip := at.Addr().Unmap()
@@ -87,7 +88,7 @@ func check(address string, free bool) error {
 	return nil
 }
 
-// special are the addresses that are not public though they look so.
+// special returns address ranges that net/netip counts as global unicast but that are not public.
 func special() []netip.Prefix {
 	return []netip.Prefix{
 		netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
@@ -100,10 +101,10 @@ func public(ip netip.Addr) bool {
 	return ip.IsGlobalUnicast() && !ip.IsPrivate() && !slices.ContainsFunc(special(), func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// shownAddress is a base URL without its password.
+// shownAddress returns a base URL with its password replaced by xxxxx.
 func shownAddress(base string) string {
 	if u, err := url.Parse(base); err == nil {
 		return u.Redacted()
 	}
-	return "an address that cannot be read"
+	return "an invalid URL"
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Found is the credential that a task uses.
+// Found is a credential in use, with its kind and scope.
 type Found struct {
 	Value
 
 	Kind  string
 	Scope string
-	rowID string // empty: configured
+	rowID string // empty: from the configuration
 }
 
 // nameOf returns the name of a kind for users.
@@ -41,13 +41,13 @@ func KindsOf(name string) []string {
 	return []string{name}
 }
 
-// Find returns the first credential that exists of the user, the project, the organization and the installation. name is a
-// kind, or [Model]. The error has [task.CodeNotFound] and the next step if there is none. A credential that cannot be
-// decrypted is an error too, and never replaced by another.
+// Find returns the first credential that exists of the user, the project, the organization and the configuration. name
+// is a kind or [Model]. If none exists, the error has [task.CodeNotFound] and the next step. A credential that cannot
+// be decrypted is an error: Find does not fall back to the next.
 func (s *Service) Find(ctx context.Context, w Who, name string) (Found, error) {
 	rows, err := s.store.Credentials(ctx, w)
 	if err != nil {
-		return Found{}, fmt.Errorf("look for the %s: %w", nameOf(name), err)
+		return Found{}, fmt.Errorf("find the %s: %w", nameOf(name), err)
 	}
 	return s.choose(rows, w, name)
 }
@@ -65,7 +65,7 @@ func (s *Service) choose(rows []Row, w Who, name string) (Found, error) {
 	return Found{}, missing(name)
 }
 
-// nearest returns the first stored credential that exists of the user, the project and the organization.
+// nearest returns the first row that exists of the user, the project and the organization.
 func nearest(rows []Row, w Who, name string) (Row, bool) {
 	for _, scope := range []string{ScopeUser, ScopeProject, ScopeOrganization} {
 		for _, kind := range KindsOf(name) {
@@ -78,13 +78,12 @@ func nearest(rows []Row, w Who, name string) (Row, bool) {
 	return Row{}, false
 }
 
-// fits leaves out other users and projects.
+// fits reports whether r belongs to w's user or project, or to the whole organization.
 func fits(r Row, w Who) bool {
 	return (r.UserID == "" || r.UserID == w.UserID) && (r.ProjectID == "" || r.ProjectID == w.ProjectID)
 }
 
-// withModel adds the model that the installation is configured with to a key that is used at the same endpoint and names
-// none.
+// withModel sets the configured model if v names none and has the configured base URL.
 func (s *Service) withModel(v Value, kind string) Value {
 	own := s.cfg.Installation[Anthropic]
 	if (kind == Anthropic || kind == ClaudeOAuth) && v.BaseURL == own.BaseURL {
@@ -102,9 +101,9 @@ func missing(name string) error {
 		nameOf(name), next).WithReason(task.NoCredential(next))
 }
 
-// Token is the GitHub token with which a user works on a project; either may be empty. Own reports that it is stored, ours
-// that they are of the organization that may work with what the server is configured with. [task.CodeUnauthorized] says
-// that there is none, and the next step; ours is valid then too.
+// Token returns the GitHub token with which a user works on a project; either ID may be empty. own reports that the
+// token is stored. ours reports that the organization may use the configuration's credentials; ours is valid with
+// [task.CodeUnauthorized] too, which reports that no token exists.
 func (s *Service) Token(ctx context.Context, userID, projectID string) (token string, own, ours bool, err error) {
 	who, err := s.whoIs(ctx, userID, projectID)
 	if err != nil {
@@ -121,7 +120,7 @@ func (s *Service) Token(ctx context.Context, userID, projectID string) (token st
 	return found.Secret, found.rowID != "", ours, s.used(ctx, found)
 }
 
-// whoIs finds the organization of a user or a project; of nobody in particular it is the one that the installation starts with.
+// whoIs returns the organization of a user or a project. Without both IDs the organization is that of the installation.
 func (s *Service) whoIs(ctx context.Context, userID, projectID string) (Who, error) {
 	who := Who{OrganizationID: s.cfg.Organization, UserID: userID, ProjectID: projectID}
 	if userID == "" && projectID == "" {
@@ -129,7 +128,7 @@ func (s *Service) whoIs(ctx context.Context, userID, projectID string) (Who, err
 	}
 	var err error
 	if who.OrganizationID, err = s.store.OrganizationOf(ctx, userID, projectID); err != nil {
-		return who, fmt.Errorf("look for the %s: %w", nameOf(GitHub), err)
+		return who, fmt.Errorf("find the %s: %w", nameOf(GitHub), err)
 	}
 	return who, nil
 }

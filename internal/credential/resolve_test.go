@@ -17,8 +17,8 @@ func installation() map[string]credential.Value {
 	}
 }
 
-// The user's own goes before the project's, that before the organization's, that before the installation's.
-func TestWhoseCredentialIsFound(t *testing.T) {
+// Find prefers the user's credential, then the project's, the organization's and the installation's.
+func TestFind_Precedence(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, installation())
 	whose := func(user, project string) string {
@@ -41,8 +41,8 @@ func TestWhoseCredentialIsFound(t *testing.T) {
 	require.Equal(t, "project ghp_project", whose(alice, shop))
 }
 
-// Other organizations spend nothing of the installation's, and see nothing of it.
-func TestTheInstallationServesItsOwnOrganization(t *testing.T) {
+// Other organizations neither use nor see the credentials of the configuration.
+func TestFind_ConfigurationServesItsOrganizationOnly(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, installation())
 	tenant := credential.Who{OrganizationID: "tenant", UserID: "carol"}
@@ -57,8 +57,8 @@ func TestTheInstallationServesItsOwnOrganization(t *testing.T) {
 	require.Empty(t, listed)
 }
 
-// A subscription goes before a key, but a nearer key before a subscription of others.
-func TestWhichModelCredentialIsFound(t *testing.T) {
+// Within a scope a subscription precedes a key. A nearer scope precedes both.
+func TestFind_ModelPrecedence(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, installation())
 	kind := func() string {
@@ -92,7 +92,7 @@ func TestToken(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestWhatListsShow(t *testing.T) {
+func TestList_ShowsVisibleCredentials(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, installation())
 	_, err := b.service.Set(t.Context(), credential.Place{Who: credential.Who{OrganizationID: org, UserID: alice}, Kind: credential.Anthropic}, credential.Value{
@@ -109,7 +109,7 @@ func TestWhatListsShow(t *testing.T) {
 	require.Equal(t, "********", credential.Masked("sk-short-one"), "of a short one nothing")
 }
 
-func TestWhatCannotWorkIsRefused(t *testing.T) {
+func TestCheck_RefusesInvalidValues(t *testing.T) {
 	t.Parallel()
 	const good = "sk-ant-api03-0123456789"
 	for name, c := range map[string]struct {

@@ -13,25 +13,25 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// keyBytes is the length of a key: AES-256.
+// keyBytes is the length of an AES-256 key.
 const keyBytes = 32
 
 var keyIDForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,40}$`)
 
-// Ring encrypts with its first key and decrypts with any. It is safe for concurrent use.
+// Ring is a set of keys. Ring encrypts with the first key and decrypts with any. Safe for concurrent use.
 type Ring struct {
 	first string
-	keys  map[string]cipher.AEAD // with a random nonce in front of each ciphertext
+	keys  map[string]cipher.AEAD // each ciphertext begins with its random nonce
 }
 
-// NewKey makes a key of its own, in the form that [ParseRing] reads.
+// NewKey returns a random key in the form of [ParseRing], with a random ID.
 func NewKey() string {
 	secret := make([]byte, keyBytes)
 	_, _ = rand.Read(secret) // never fails
 	return strings.ToLower(rand.Text()[:8]) + ":" + base64.StdEncoding.EncodeToString(secret)
 }
 
-// ParseRing reads keys of the form id:base64, with commas between. No error repeats any of it.
+// ParseRing parses keys of the form id:base64, separated by commas. Errors never contain a key.
 func ParseRing(text string) (*Ring, error) {
 	r := &Ring{keys: map[string]cipher.AEAD{}}
 	for n, part := range strings.Split(text, ",") {
@@ -40,7 +40,7 @@ func ParseRing(text string) (*Ring, error) {
 			return nil, wrongKey("key %d: %s", n+1, err)
 		}
 		if _, twice := r.keys[id]; twice {
-			return nil, wrongKey("two keys are called %q; a new key needs a new id", id)
+			return nil, wrongKey("two keys have the ID %q. Next: give the new key another ID", id)
 		}
 		r.keys[id] = key
 		if r.first == "" {
@@ -51,18 +51,18 @@ func ParseRing(text string) (*Ring, error) {
 }
 
 func wrongKey(format string, args ...any) error {
-	return task.Invalid("credential.keys", "credential.keys cannot be used: "+format, args...)
+	return task.Invalid("credential.keys", "Invalid credential.keys: "+format, args...)
 }
 
 func parseKey(text string) (id string, key cipher.AEAD, err error) {
 	id, encoded, found := strings.Cut(text, ":")
 	if !found || !keyIDForm.MatchString(id) {
-		return "", nil, fmt.Errorf("want id:base64, with letters, digits and _ . - in the id")
+		return "", nil, fmt.Errorf("expected id:base64, with letters, digits and _ . - in the ID")
 	}
 	encoded = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(encoded, "="))
 	secret, err := base64.RawStdEncoding.DecodeString(encoded)
 	if err != nil || len(secret) != keyBytes {
-		return "", nil, fmt.Errorf("what follows the id must be %d random bytes in base64, as `openssl rand -base64 %[1]d` makes them", keyBytes)
+		return "", nil, fmt.Errorf("expected %d random bytes in base64 after the ID. Next: make them with openssl rand -base64 %[1]d", keyBytes)
 	}
 	block, err := aes.NewCipher(secret)
 	if err != nil {
@@ -72,22 +72,22 @@ func parseKey(text string) (id string, key cipher.AEAD, err error) {
 	return id, key, err
 }
 
-// First is the id of the key that encrypts.
+// First returns the ID of the key that encrypts.
 func (r *Ring) First() string { return r.first }
 
-// encrypt encrypts with the first key what belongs to a place: it cannot be opened elsewhere.
+// encrypt encrypts with the first key. The ciphertext can be decrypted with the same place only.
 func (r *Ring) encrypt(plain []byte, place ...string) []byte {
 	return r.keys[r.first].Seal(nil, nil, plain, bound(r.first, place)) //nolint:gosec // G407: the key draws a random nonce
 }
 
-// bound is what is sealed together with a text, which is only to be opened in its place.
+// bound returns the additional data that binds a ciphertext to its key ID and place.
 func bound(keyID string, place []string) []byte {
 	return []byte(strings.Join(append(place, keyID), "\x00"))
 }
 
-// seal encrypts a value for its place.
+// seal encrypts a value for a place.
 func (r *Ring) seal(p Place, v Value) []byte {
-	text, _ := json.Marshal(v) //nolint:gosec,errchkjson // G117: it is encrypted at once; texts can always be encoded
+	text, _ := json.Marshal(v) //nolint:gosec,errchkjson // G117: the JSON is encrypted at once; strings always encode
 	return r.encrypt(text, p.names()...)
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestKeysAreReadAndNeverRepeated(t *testing.T) {
+func TestParseRing_ErrorsContainNoKey(t *testing.T) {
 	t.Parallel()
 	const secret = "0123456789abcdef0123456789abcdef"
 	good := base64.StdEncoding.EncodeToString([]byte(secret))
@@ -29,7 +29,7 @@ func TestKeysAreReadAndNeverRepeated(t *testing.T) {
 	}
 }
 
-func TestSecretsAreSealed(t *testing.T) {
+func TestSet_EncryptsTheSecret(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	b.set(credential.Who{UserID: alice}, "openai", "planted-openai-key")
@@ -39,7 +39,7 @@ func TestSecretsAreSealed(t *testing.T) {
 }
 
 // Write access to the database does not allow moving a key to another user or endpoint.
-func TestRowsCannotBeSwapped(t *testing.T) {
+func TestFind_RefusesMovedRows(t *testing.T) {
 	t.Parallel()
 	for name, move := range map[string]func(r, theirs *credential.Row){
 		"user":         func(r, _ *credential.Row) { r.UserID = bob },
@@ -66,7 +66,7 @@ func TestRowsCannotBeSwapped(t *testing.T) {
 	}
 }
 
-func TestRotation(t *testing.T) {
+func TestRotate(t *testing.T) {
 	t.Parallel()
 	m := &memory{}
 	old, next, other := credential.NewKey(), credential.NewKey(), credential.NewKey()
@@ -90,7 +90,7 @@ func TestRotation(t *testing.T) {
 	require.Equal(t, []string{strings.SplitN(other, ":", 2)[0]}, done.MissingKeyIDs)
 	require.Equal(t, first, done.KeyID)
 
-	b.service = m.service(t, next, nil) // the old key is gone
+	b.service = m.service(t, next, nil) // without the old key
 	found, err := b.service.Find(t.Context(), credential.Who{OrganizationID: org, UserID: alice}, credential.GitHub)
 	require.NoError(t, err)
 	require.Equal(t, "ghp_of_alice", found.Secret)

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Rotation is the result of a rotation.
+// Rotation is the result of [Service.Rotate].
 type Rotation struct {
 	KeyID         string   `json:"key_id" doc:"ID of the server's first key, which now encrypts all that could be decrypted."`
 	Rotated       int      `json:"rotated" doc:"Number of credentials that were re-encrypted."`
@@ -15,8 +15,8 @@ type Rotation struct {
 	MissingKeyIDs []string `json:"missing_key_ids" nullable:"false" doc:"IDs of the missing keys, which would decrypt the undecryptable credentials. Empty: none is missing."`
 }
 
-// Rotate encrypts every credential of the installation, and the env of every task, under the first key. A credential that is
-// set meanwhile uses that key already.
+// Rotate encrypts all credentials of the installation and the env of all tasks with the first key. Undecryptable ones
+// stay unchanged and are counted. A credential set during the rotation already has the first key.
 func (s *Service) Rotate(ctx context.Context) (Rotation, error) {
 	done := Rotation{KeyID: s.ring.First(), MissingKeyIDs: []string{}}
 	err := s.each(ctx, done.KeyID, func(row Row) error { return s.reseal(ctx, row, &done) })
@@ -28,7 +28,7 @@ func (s *Service) Rotate(ctx context.Context) (Rotation, error) {
 	return done, err
 }
 
-// each goes through the credentials of the installation, but for those under one key.
+// each calls do with every credential of the installation that a key other than butKeyID encrypts.
 func (s *Service) each(ctx context.Context, butKeyID string, do func(Row) error) error {
 	rows := func(after string) ([]Row, error) { return s.store.CredentialsUnder(ctx, butKeyID, after, pageRows) }
 	return pages(rows, func(row Row) (string, error) { return row.ID, do(row) })
@@ -61,7 +61,7 @@ func (s *Service) reseal(ctx context.Context, row Row, done *Rotation) error {
 	if err != nil {
 		done.Undecryptable++
 		done.MissingKeyIDs = with(done.MissingKeyIDs, row.KeyID)
-		return nil //nolint:nilerr // the others can be rotated all the same
+		return nil //nolint:nilerr // an undecryptable credential does not stop the rotation
 	}
 	changed, err := s.store.ResealCredential(ctx, row, s.ring.first, s.ring.seal(row.Place, v))
 	if changed {
@@ -70,15 +70,15 @@ func (s *Service) reseal(ctx context.Context, row Row, done *Rotation) error {
 	return err
 }
 
-// Health is what this process can do with the credentials that are stored.
+// Health counts the stored credentials and those that this process cannot decrypt.
 type Health struct {
-	KeyID      string // of the key that encrypts
+	KeyID      string // ID of the key that encrypts
 	Stored     int
 	Unreadable int
-	Keys       []string // the ids of the keys of those that cannot be read
+	Keys       []string // IDs of the keys of the unreadable credentials
 }
 
-// Health looks at every credential of the installation.
+// Health decrypts every credential of the installation and counts those that fail.
 func (s *Service) Health(ctx context.Context) (Health, error) {
 	found := Health{KeyID: s.ring.First()}
 	err := s.each(ctx, "", func(row Row) error {
@@ -90,7 +90,7 @@ func (s *Service) Health(ctx context.Context) (Health, error) {
 		return nil
 	})
 	if err != nil {
-		err = fmt.Errorf("look at the credentials: %w", err)
+		err = fmt.Errorf("check credentials: %w", err)
 	}
 	return found, err
 }

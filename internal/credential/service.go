@@ -9,21 +9,21 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Config of a [Service].
+// Config configures a [Service].
 type Config struct {
-	// Installation are the credentials of the configuration, by kind. They serve one organization alone, the one
-	// that the installation starts with: no other may spend them.
+	// Installation holds the configured credentials by kind. They serve only Organization, the organization of the
+	// installation.
 	Installation map[string]Value
 	Organization string
 
-	// Where tests ask; empty: GitHub's and Anthropic's own.
+	// Base URLs of the APIs that Test calls. Empty: those of GitHub and Anthropic.
 	GitHubURL    string
 	AnthropicURL string
-	// TestPrivate lets tests ask in the server's own network, beside what it is configured with itself.
+	// TestPrivate allows Test to call addresses in the server's own network. Configured URLs are always allowed.
 	TestPrivate bool
 }
 
-// Service stores and finds credentials. It is safe for concurrent use.
+// Service stores and finds credentials. Safe for concurrent use.
 type Service struct {
 	cfg   Config
 	ring  *Ring
@@ -58,7 +58,7 @@ const (
 	StateUndecryptable = "undecryptable"
 )
 
-// Set stores a credential of a place, in place of the one before.
+// Set stores a credential and replaces the previous one of the place.
 func (s *Service) Set(ctx context.Context, p Place, v Value) (Credential, error) {
 	if err := v.Check(p.Kind); err != nil {
 		return Credential{}, err
@@ -70,7 +70,7 @@ func (s *Service) Set(ctx context.Context, p Place, v Value) (Credential, error)
 	return s.info(row), nil
 }
 
-// Remove deletes the credential of a place; [task.CodeNotFound] if there is none.
+// Remove deletes the credential of a place. The error has [task.CodeNotFound] if none exists.
 func (s *Service) Remove(ctx context.Context, p Place) error {
 	if err := CheckKind(p.Kind); err != nil {
 		return err
@@ -82,8 +82,8 @@ func (s *Service) Remove(ctx context.Context, p Place) error {
 	return err
 }
 
-// List returns the credentials that a user can see: those of the user, the projects and the organization, and the configured
-// ones of the installation.
+// List returns the credentials that a user can see: those of the user, of the projects and of the organization, and
+// those of the configuration.
 func (s *Service) List(ctx context.Context, w Who) ([]Credential, error) {
 	rows, err := s.store.Credentials(ctx, w)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Service) List(ctx context.Context, w Who) ([]Credential, error) {
 	return all, nil
 }
 
-// configured returns the kinds that the installation's configuration has for w.
+// configured returns the kinds in the configuration that w may use, sorted.
 func (s *Service) configured(w Who) []string {
 	var kinds []string
 	if w.OrganizationID == s.cfg.Organization {

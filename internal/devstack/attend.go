@@ -16,11 +16,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// attendPeriod is the time between two looks at a part that runs.
+// attendPeriod is the interval of health checks.
 const attendPeriod = 2 * time.Second
 
-// attend bounds the log of a part, and ends a part that runs and does not answer. It returns when
-// the part has ended, and says why, or when life is over.
+// attend limits the log of a component and stops a component that does not answer for Config.Wedged. It returns why the
+// component has ended; empty if life is over.
 func (p part) attend(life context.Context, c *child) (reason string) {
 	tick := time.NewTicker(attendPeriod)
 	defer tick.Stop()
@@ -44,19 +44,19 @@ func (p part) attend(life context.Context, c *child) (reason string) {
 			if err := c.stop(life, askLimit); err != nil {
 				p.cfg.Log.ErrorContext(life, "stop component failed", slog.String("component", p.name), slog.String("error", err.Error()))
 			}
-			return "omoi stopped the part: no answer for " + silent.Round(time.Second).String()
+			return "omoi stopped the component: no answer for " + silent.Round(time.Second).String()
 		}
 	}
 }
 
-// silence is how long a part has not answered by now, of the time in which omoi itself ran: a look
-// counts no more than it may take, however long the machine slept in it.
+// silence returns how long a component has not answered, given the silence before this check. One check adds at most
+// [attendPeriod] and [askLimit], so that sleep of the machine does not count.
 func (p part) silence(life context.Context, before time.Duration) time.Duration {
 	if p.answers == nil {
 		return 0
 	}
 	began := time.Now()
-	err := patiently(life, p.answers)
+	err := askOnce(life, p.answers)
 	if err == nil {
 		p.noted(nil)
 		return 0
@@ -66,28 +66,28 @@ func (p part) silence(life context.Context, before time.Duration) time.Duration 
 		p.cfg.Log.WarnContext(life, "component health check failed", slog.String("component", p.name), slog.String("error", err.Error()))
 		return 0
 	}
-	if fault := tryWrite(p.cfg.Home); hostfault.Is(fault) { // Temporal answers a full disk as it answers a lock
-		full := task.Errorf(task.CodeUnavailable, "%s cannot write to the disk of %s.", p.name, p.cfg.Home).WithCause(fault)
+	if fault := tryWrite(p.cfg.Home); hostfault.Is(fault) { // Temporal answers a full disk and a lock alike
+		full := task.Errorf(task.CodeUnavailable, "%s cannot write to the disk of %s. Next: free disk space", p.name, p.cfg.Home).WithCause(fault)
 		if p.noted(full) {
 			p.cfg.Log.WarnContext(life, "component not responding, disk not writable", slog.String("component", p.name), slog.String("error", fault.Error()))
 		}
 		return 0
 	}
-	p.noted(task.Errorf(task.CodeUnavailable, "%s does not take writes. If that lasts, omoi restarts it.", p.name).WithCause(err))
+	p.noted(task.Errorf(task.CodeUnavailable, "%s refuses writes. omoi restarts %[1]s if the fault lasts.", p.name).WithCause(err))
 	return before + attendPeriod + min(time.Since(began), askLimit)
 }
 
-// noted passes on what a look found, and reports whether that is news.
+// noted passes the result of a check to p.note and reports whether the result is new.
 func (p part) noted(fault error) bool { return p.note == nil || p.note(fault) }
 
-// refused reports whether an error is an answer, which a restart does not change. A store that is locked, and a
-// connection that is lost, are Unavailable.
+// refused reports whether err is an answer of Temporal that a restart would not change. A locked store and a lost
+// connection have the code Unavailable.
 func refused(err error) bool {
 	answer, ok := errors.AsType[serviceerror.ServiceError](err)
 	return ok && !slices.Contains([]codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.Canceled}, answer.Status().Code())
 }
 
-// tryWrite writes a page to a disk and removes it.
+// tryWrite writes a page to a file in dir and removes the file.
 func tryWrite(dir string) error {
 	file, err := os.CreateTemp(dir, ".write-*")
 	if err != nil {
@@ -97,19 +97,19 @@ func tryWrite(dir string) error {
 	return errors.Join(err, file.Close(), os.Remove(file.Name()))
 }
 
-// boundLog moves a log that is longer than limit aside, where it replaces the one before. The
-// part goes on writing to the same file, to its end.
+// boundLog copies a log above limit to path.old, in place of the previous copy, and truncates the log. The component
+// continues to append.
 func boundLog(path string, limit int64) error {
 	info, err := os.Stat(path)
 	if err != nil || info.Size() <= limit {
-		return nil //nolint:nilerr // a log that is not there is not too long
+		return nil //nolint:nilerr // a missing log needs no limit
 	}
 	content, err := os.ReadFile(path)
 	if err == nil {
-		err = os.WriteFile(path+".old", content, 0o600) //nolint:gosec // a log of ours
+		err = os.WriteFile(path+".old", content, 0o600) //nolint:gosec // a log of omoi
 	}
 	if err != nil {
-		return fmt.Errorf("keep log: %w", err)
+		return fmt.Errorf("copy log: %w", err)
 	}
 	return os.Truncate(path, 0)
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/hostfault"
 )
 
-// A full disk is no reason to stop Temporal: a restart frees nothing.
-func TestAttend_AFullDiskIsNotSilence(t *testing.T) {
+// A full disk does not restart Temporal: a restart frees no space.
+func TestAttend_FullDiskIsNotSilence(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	if err := syscall.Mount("tmpfs", home, "tmpfs", 0, "size=1m"); err != nil {
@@ -42,7 +42,7 @@ func TestAttend_AFullDiskIsNotSilence(t *testing.T) {
 	require.Equal(t, 1, strings.Count(log.String(), "disk not writable"), "said once")
 	require.NoError(t, os.Remove(filepath.Join(home, "fill")))
 	require.Eventually(t, func() bool { return p.silence(t.Context(), time.Minute) > time.Minute }, 30*time.Second, 10*time.Millisecond)
-	require.ErrorContains(t, s.CheckTemporal(t.Context()), "does not take writes")
+	require.ErrorContains(t, s.CheckTemporal(t.Context()), "refuses writes")
 	p.answers = func(context.Context) error { return nil }
 	require.Zero(t, p.silence(t.Context(), time.Minute))
 	require.NoError(t, s.CheckTemporal(t.Context()))

@@ -14,7 +14,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 )
 
-// A machine that slept for a night is no reason to stop a part: omoi did not run in that time either.
+// Sleep of the machine does not stop a component, since omoi did not run either.
 func TestAttend_SleepOfTheMachineIsNotSilence(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -23,21 +23,21 @@ func TestAttend_SleepOfTheMachineIsNotSilence(t *testing.T) {
 		p := part{cfg: withDefaults(Config{Log: slog.New(slog.NewTextHandler(t.Output(), nil))}), answers: func(context.Context) error {
 			switch looks++; looks {
 			case 1, 2:
-				<-time.After(8 * time.Hour) // the machine sleeps in the look
+				<-time.After(8 * time.Hour) // the machine sleeps during the check
 				return errors.New("the connection broke")
 			case 5:
 				end()
 			}
 			return nil
 		}}
-		c := &child{done: make(chan struct{})} // without a process: a stop would panic
+		c := &child{done: make(chan struct{})} // without a process: stop would panic
 		p.attend(life, c)
 		require.Equal(t, 5, looks)
 	})
 }
 
-// A part that answers with an error is not silent: a restart would change nothing, again and again.
-func TestAttend_AnErrorThatIsAnsweredIsNotSilence(t *testing.T) {
+// An error answer does not stop a component, since a restart would not change it.
+func TestAttend_ErrorAnswerIsNotSilence(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		life, end := context.WithCancel(t.Context())
@@ -48,12 +48,12 @@ func TestAttend_AnErrorThatIsAnsweredIsNotSilence(t *testing.T) {
 			}
 			return fmt.Errorf("ask: %w", serviceerror.NewResourceExhausted(enums.RESOURCE_EXHAUSTED_CAUSE_RPS_LIMIT, "limit"))
 		}}
-		p.attend(life, &child{done: make(chan struct{})}) // without a process: a stop would panic
+		p.attend(life, &child{done: make(chan struct{})}) // without a process: stop would panic
 		require.Equal(t, 100, looks)
 	})
 }
 
-func TestAttend_SaysHowAPartEnded(t *testing.T) {
+func TestAttend_ReturnsHowAComponentEnded(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[string]error{"exit status 0": nil, "signal: killed": errors.New("signal: killed")} {
 		c := &child{done: make(chan struct{}), err: err}

@@ -18,7 +18,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/devstack"
 )
 
-// A Temporal whose process runs and whose store does not answer is restarted.
+// Temporal is restarted if its process runs but its store does not answer.
 func TestTemporal_RestartedWhenItsStoreDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	path, err := devstack.FindTemporal("")
@@ -29,7 +29,7 @@ func TestTemporal_RestartedWhenItsStoreDoesNotAnswer(t *testing.T) {
 	if err != nil {
 		t.Skip("SKIPPED: no python3 on this machine to lock a SQLite file with")
 	}
-	// In the journal mode delete the lock keeps readers and writers out, of a write-ahead log writers alone.
+	// In journal mode delete the lock blocks reads and writes, in mode wal only writes.
 	for _, mode := range []string{"delete", "wal"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
@@ -80,14 +80,14 @@ func requireRestart(t *testing.T, python, script string) {
 		t.Error("Temporal still runs, and answers nobody")
 	}
 	require.Error(t, stack.CheckTemporal(t.Context()))
-	require.Contains(t, <-reason, `reason="omoi stopped the part: no answer for `)
+	require.Contains(t, <-reason, `reason="omoi stopped the component: no answer for `)
 	require.Eventually(t, func() bool { return starts() > 1 }, time.Minute, 50*time.Millisecond)
 	require.NoError(t, in.Close())
 	require.NoError(t, lock.Wait())
 	require.Eventually(t, func() bool { return stack.CheckTemporal(t.Context()) == nil }, time.Minute, 50*time.Millisecond)
 }
 
-// described reports whether the namespace has the description that a probe writes.
+// described reports whether the namespace has the description that a health check writes.
 func described(t *testing.T, info devstack.Info) bool {
 	t.Helper()
 	c, err := client.Dial(client.Options{HostPort: info.TemporalAddress, Namespace: info.TemporalNamespace})
@@ -97,8 +97,8 @@ func described(t *testing.T, info devstack.Info) bool {
 	return err == nil && found.GetNamespaceInfo().GetDescription() == "omoi dev"
 }
 
-// A log that grows is moved aside at its limit, while the part writes to it.
-func TestPartLogIsBounded(t *testing.T) {
+// A log above its limit is moved aside while the component continues to write.
+func TestLog_IsBounded(t *testing.T) {
 	t.Parallel()
 	path, err := devstack.FindTemporal("")
 	if err != nil {

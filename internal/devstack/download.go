@@ -23,11 +23,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// maxDownload bounds what is read of an archive, in bytes; the real ones have some 25 MB.
+// maxDownload limits the size of an archive in bytes. Current archives have about 25 MB.
 const maxDownload = 256 << 20
 
-// download fetches the PostgreSQL build that embedded-postgres uses (a jar with one
-// .txz in it, and its SHA-256 beside it) and unpacks it into dir, all or nothing.
+// download fetches the PostgreSQL build of embedded-postgres, a jar that contains a .txz, verifies its published
+// SHA-256, and unpacks it into dir. On an error dir does not exist.
 func download(ctx context.Context, base, version, dir string) error {
 	system, arch := platform()
 	name := fmt.Sprintf("embedded-postgres-binaries-%s-%s", system, arch)
@@ -42,12 +42,12 @@ func download(ctx context.Context, base, version, dir string) error {
 	}
 	got := sha256.Sum256(jar)
 	if want := strings.TrimSpace(string(sum)); !strings.EqualFold(want, hex.EncodeToString(got[:])) {
-		return task.Errorf(task.CodeUnavailable, "The downloaded PostgreSQL does not match its published SHA-256")
+		return task.Errorf(task.CodeUnavailable, "The downloaded PostgreSQL does not match its published SHA-256. Next: repeat the command, or install PostgreSQL")
 	}
 	return unpack(jar, dir)
 }
 
-// platform is this machine in the words of the published builds.
+// platform returns operating system and architecture as the published builds name them.
 func platform() (system, arch string) {
 	arch = runtime.GOARCH
 	if arch == "arm64" {
@@ -70,9 +70,9 @@ func fetch(ctx context.Context, url string) ([]byte, error) {
 	if err != nil {
 		return nil, unavailable.WithCause(err)
 	}
-	defer func() { _ = response.Body.Close() }() // only read
+	defer func() { _ = response.Body.Close() }() // the body was only read
 	if response.StatusCode != http.StatusOK {
-		return nil, unavailable.WithCause(fmt.Errorf("%s answers %s", url, response.Status))
+		return nil, unavailable.WithCause(fmt.Errorf("%s answered %s", url, response.Status))
 	}
 	content, err := io.ReadAll(io.LimitReader(response.Body, maxDownload))
 	if err != nil {
@@ -81,7 +81,7 @@ func fetch(ctx context.Context, url string) ([]byte, error) {
 	return content, nil
 }
 
-// unpack extracts the archive in a jar into a folder beside dir, so that dir is whole or not there.
+// unpack extracts the .txz of a jar into a temporary directory and renames that to dir.
 func unpack(jar []byte, dir string) (err error) {
 	defer func() {
 		if err != nil {
@@ -94,19 +94,19 @@ func unpack(jar []byte, dir string) (err error) {
 	}
 	at := slices.IndexFunc(archive.File, func(f *zip.File) bool { return strings.HasSuffix(f.Name, ".txz") })
 	if at < 0 {
-		return errors.New("the archive has no .txz in it")
+		return errors.New("the archive contains no .txz")
 	}
 	inner, err := archive.File[at].Open()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = inner.Close() }() // only read
+	defer func() { _ = inner.Close() }() // the file was only read
 	plain, err := xz.NewReader(inner, 0)
 	if err != nil {
 		return err
 	}
 	temp := dir + ".new"
-	if err := errors.Join(os.RemoveAll(temp), os.MkdirAll(temp, 0o755)); err != nil { //nolint:gosec // another user runs it
+	if err := errors.Join(os.RemoveAll(temp), os.MkdirAll(temp, 0o755)); err != nil { //nolint:gosec // another user executes the programs
 		return err
 	}
 	root, err := os.OpenRoot(temp)
@@ -119,7 +119,7 @@ func unpack(jar []byte, dir string) (err error) {
 	return os.Rename(temp, dir)
 }
 
-// extract writes folders, files and links; root keeps all of them below itself.
+// extract writes directories, files and symbolic links below root. [os.Root] refuses paths that lead outside.
 func extract(archive *tar.Reader, root *os.Root) error {
 	for {
 		header, err := archive.Next()
@@ -151,8 +151,8 @@ func extractOne(archive io.Reader, header *tar.Header, root *os.Root) error {
 	return nil
 }
 
-// extractFile lets nothing be forked while the file is open: a child would keep it open for
-// writing until it runs its own program, and a program that is open for writing cannot be run.
+// extractFile holds ForkLock while the file is open: a forked child would hold the file open for writing until its
+// exec, and Linux does not execute such a file (ETXTBSY).
 func extractFile(archive io.Reader, root *os.Root, name string, mode os.FileMode) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()

@@ -12,13 +12,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Download in place of a directory of PostgreSQL's programs: those of the machine are
-// left alone, and ours are fetched.
+// Download is the value of Config.PostgresBin that downloads PostgreSQL even if the machine has one.
 const Download = "download"
 
-// FindPostgres answers the directory of initdb and postgres: the named one, that of PATH,
-// or the newest of the places where packages put it. Empty: there is none. With a major
-// version only that one will do.
+// FindPostgres returns the directory of initdb and postgres: named, or else the one on PATH, or else the newest
+// installed package. Empty means not found. major restricts the search to one major version; empty allows any.
 func FindPostgres(named, major string) string {
 	candidates := []string{named}
 	if named == "" {
@@ -40,18 +38,18 @@ func pathAndPackages() []string {
 		}
 	}
 	var packages []string
-	for _, glob := range []string{ // where packages put PostgreSQL beside PATH
+	for _, glob := range []string{ // package directories outside PATH
 		"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin",
 		"/opt/homebrew/opt/postgresql@*/bin", "/usr/local/opt/postgresql@*/bin",
 	} {
-		dirs, _ := filepath.Glob(glob) // the patterns are ours and well formed
+		dirs, _ := filepath.Glob(glob) // the patterns are valid
 		packages = append(packages, dirs...)
 	}
 	slices.SortFunc(packages, func(a, b string) int { return -cmp.Compare(number(a), number(b)) })
 	return append(found, packages...)
 }
 
-// number is the version in a package's path.
+// number returns the version in the path of a package.
 func number(dir string) int {
 	base := filepath.Base(filepath.Dir(dir))
 	n, _ := strconv.Atoi(base[strings.LastIndexAny(base, "@-")+1:]) // 0 sorts last
@@ -67,7 +65,7 @@ func isProgram(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// majorOf asks a PostgreSQL for its major version; empty if it does not say.
+// majorOf returns the major version of a PostgreSQL; empty if unknown.
 func majorOf(dir string) string {
 	out, err := exec.Command(filepath.Join(dir, "postgres"), "--version").Output() //nolint:gosec,noctx // prints a line and ends
 	if err != nil {
@@ -81,8 +79,8 @@ func majorOf(dir string) string {
 	return major
 }
 
-// FindTemporal answers the path of the temporal program: the named one, that of PATH, one
-// beside this executable, or one in bin/ of the working directory or above it.
+// FindTemporal returns the path of the temporal program: named, or else the first on PATH, beside this executable, or
+// in bin/ of the enclosing Go module.
 func FindTemporal(named string) (string, error) {
 	if named != "" {
 		if isProgram(named) {
@@ -101,7 +99,7 @@ func FindTemporal(named string) (string, error) {
 	return "", task.Errorf(task.CodeNotFound, "The program temporal is not on PATH and not beside omoi. Next: make temporal in omoi's sources, or install the Temporal CLI")
 }
 
-// nearby are the directories in which programs of ours may be.
+// nearby returns the directories searched after PATH.
 func nearby() []string {
 	var dirs []string
 	if exe, err := os.Executable(); err == nil {

@@ -30,8 +30,8 @@ func listen(t *testing.T) (net.Listener, int) {
 	return listener, listener.Addr().(*net.TCPAddr).Port
 }
 
-// A second holder is told where the first one is reached.
-func TestOneHolderAHome(t *testing.T) {
+// The error of a second process names the URL of the first one.
+func TestAcquire_IsExclusive(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	lock, err := devstack.Acquire(home)
@@ -53,7 +53,7 @@ func TestOneHolderAHome(t *testing.T) {
 	require.NoError(t, lock.Release())
 }
 
-func TestPortChoice(t *testing.T) {
+func TestPort_Choose(t *testing.T) {
 	t.Parallel()
 	busy, taken := listen(t)
 	defer func() { require.NoError(t, busy.Close()) }()
@@ -70,9 +70,8 @@ func TestPortChoice(t *testing.T) {
 	require.Equal(t, last, kept)
 }
 
-// The download is fetched once, checked, and used: here it is a stand-in that hands over
-// to the PostgreSQL of this machine.
-func TestDownloadedPostgres(t *testing.T) {
+// PostgreSQL is downloaded once and its checksum is verified. The served archive calls the PostgreSQL of this machine.
+func TestDownload_IsUsed(t *testing.T) {
 	t.Parallel()
 	cfg := prepared(t)
 	source := &repository{jar: jar(t, devstack.FindPostgres("", ""))}
@@ -89,7 +88,7 @@ func TestDownloadedPostgres(t *testing.T) {
 	require.Contains(t, source.asked[0], "/io/zonky/test/postgres/embedded-postgres-binaries-"+runtime.GOOS)
 }
 
-// version is that of the machine's PostgreSQL, which is behind the stand-in.
+// version returns the version of the machine's PostgreSQL.
 func version(t *testing.T) string {
 	t.Helper()
 	out, err := exec.Command(filepath.Join(devstack.FindPostgres("", ""), "postgres"), "--version").Output()
@@ -97,7 +96,7 @@ func version(t *testing.T) string {
 	return strings.Fields(string(out))[2] + ".0"
 }
 
-func TestDownloadMustHaveItsChecksum(t *testing.T) {
+func TestDownload_ChecksumMismatch(t *testing.T) {
 	t.Parallel()
 	cfg := prepared(t)
 	server := httptest.NewServer(&repository{jar: jar(t, "/nowhere"), sum: strings.Repeat("0", 64)})
@@ -107,7 +106,7 @@ func TestDownloadMustHaveItsChecksum(t *testing.T) {
 	require.ErrorContains(t, err, "SHA-256")
 }
 
-func TestNoPostgresNamesTheNextStep(t *testing.T) {
+func TestDownload_Unavailable(t *testing.T) {
 	t.Parallel()
 	cfg := prepared(t)
 	server := httptest.NewServer(http.NotFoundHandler())
@@ -120,7 +119,7 @@ func TestNoPostgresNamesTheNextStep(t *testing.T) {
 
 type repository struct {
 	jar   []byte
-	sum   string // served instead of the right one; empty: the right one
+	sum   string // served checksum; empty: the correct one
 	asked []string
 }
 
@@ -137,7 +136,7 @@ func (r *repository) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	}
 }
 
-// jar packs programs that call those of dir.
+// jar returns an archive with programs that call those of dir.
 func jar(t *testing.T, dir string) []byte {
 	t.Helper()
 	if _, err := exec.LookPath("xz"); err != nil {

@@ -8,29 +8,29 @@ import (
 	"path/filepath"
 )
 
-// Info is dev.json: where the parts of a running omoi dev are reached.
+// Info is the content of dev.json: the addresses of a running omoi dev.
 type Info struct {
 	APIURL            string `json:"api_url"`
 	TemporalAddress   string `json:"temporal_address"`
 	TemporalNamespace string `json:"temporal_namespace"`
 	TemporalUIURL     string `json:"temporal_ui_url"`
 	DatabaseURL       string `json:"database_url"`
-	DaytonaURL        string `json:"daytona_url,omitempty"` // of the emulator
+	DaytonaURL        string `json:"daytona_url,omitempty"` // of the Daytona emulator
 	DaytonaKey        string `json:"daytona_key,omitempty"`
 	PID               int    `json:"pid"`
 }
 
-// InfoPath is where dev.json of a home directory is.
+// InfoPath returns the path of dev.json in a home directory.
 func InfoPath(home string) string { return filepath.Join(home, "dev.json") }
 
-// ReadInfo reads dev.json. After a kill -9 it is of a process that has ended.
+// ReadInfo reads dev.json. After a kill -9 the file describes a process that no longer exists.
 func ReadInfo(home string) (Info, error) {
 	var info Info
 	err := readJSON(InfoPath(home), &info)
 	return info, err
 }
 
-// LastInfo is where the parts are or were last reached; zero before the first start.
+// LastInfo returns the current or the last addresses; zero before the first start.
 func LastInfo(home string) Info {
 	info, err := ReadInfo(home)
 	if err != nil && readJSON(lastPath(home), &info) != nil {
@@ -39,7 +39,7 @@ func LastInfo(home string) Info {
 	return info
 }
 
-// RetireInfo ends dev.json with its process; the next start asks for the same ports.
+// RetireInfo renames dev.json to last.json when the process ends. The next start prefers the same ports.
 func RetireInfo(home string) error { return os.Rename(InfoPath(home), lastPath(home)) }
 
 func lastPath(home string) string { return filepath.Join(home, "last.json") }
@@ -58,12 +58,12 @@ func readJSON(path string, into any) error {
 	return nil
 }
 
-// writeJSON replaces a file in one step, so that a reader never sees half of it.
+// writeJSON writes a file atomically.
 func writeJSON(path string, value any) error {
 	var content bytes.Buffer
 	out := json.NewEncoder(&content)
 	out.SetIndent("", "  ")
-	out.SetEscapeHTML(false) // an address with & in it is for copying
+	out.SetEscapeHTML(false) // keeps & in addresses unescaped
 	temp := path + ".new"
 	err := out.Encode(value)
 	if err == nil {

@@ -12,12 +12,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Lock is the right to run in a home directory. The kernel takes it back when the
-// process ends, however it ends.
+// Lock is the exclusive lock of a home directory. The kernel releases the lock when the process ends.
 type Lock struct{ file *os.File }
 
-// Acquire makes home and takes its lock. Where another process holds it the error is
-// [task.CodeConflict] and says where that one is reached.
+// Acquire creates home and takes its lock. If another process holds the lock, the error has [task.CodeConflict] and
+// names that process.
 func Acquire(home string) (*Lock, error) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return nil, fmt.Errorf("create home directory: %w", err)
@@ -35,7 +34,7 @@ func Acquire(home string) (*Lock, error) {
 	return nil, err
 }
 
-// sign writes down who holds the lock, for those who come later.
+// sign writes the PID of this process into the lock file.
 func sign(file *os.File) error {
 	text := strconv.Itoa(os.Getpid()) + "\n"
 	_, err := file.WriteAt([]byte(text), 0)
@@ -48,10 +47,10 @@ func sign(file *os.File) error {
 	return nil
 }
 
-// holder is the pid that the lock file names; 0: none yet.
+// holder returns the PID in the lock file; 0: none.
 func holder(file *os.File) int {
 	text := make([]byte, 20)
-	n, _ := file.ReadAt(text, 0) // at most the whole file
+	n, _ := file.ReadAt(text, 0) // the whole file or less
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text[:n])))
 	if err != nil {
 		return 0
@@ -59,12 +58,12 @@ func holder(file *os.File) int {
 	return pid
 }
 
-// Release gives the lock back, also from a child that is being forked right now.
+// Release unlocks the file explicitly: a child between fork and exec may hold a copy of the descriptor.
 func (l *Lock) Release() error {
 	return errors.Join(syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN), l.file.Close())
 }
 
-// held names the process that holds the lock. dev.json may be of one that was killed before it.
+// held returns the error that names the holder of the lock. dev.json may describe an earlier, killed process.
 func held(home string, pid int) *task.Error {
 	info, err := ReadInfo(home)
 	if err != nil || info.PID != pid {

@@ -11,10 +11,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Port is a request for a port.
+// Port is a request for a TCP port.
 type Port struct {
-	Want  int  // 0: any free one
-	Fixed bool // a user set Want: a port in use is an error, and no other is tried
+	Want  int  // 0: any free port
+	Fixed bool // a user set Want: if the port is in use, Choose fails
 	Last  int  // port of the last start, preferred if Want is in use or 0; 0: none
 }
 
@@ -46,8 +46,9 @@ func (p Port) listen(ctx context.Context, host, name string) (net.Listener, erro
 	return nil, task.Errorf(task.CodeConflict, "Port %d of %s is in use. Next: set %s to another port, or to 0 for a free one", p.Want, host, name)
 }
 
-// reserve opens a connection and closes it from the listener's side. For a minute of TIME_WAIT, Linux then gives the port to
-// no request for any free port, but to a listener that requests this port. If reserve fails, the port is not reserved.
+// reserve opens a connection to the listener and closes it from the listener's side. For about a minute (TIME_WAIT),
+// Linux then assigns the port only to a listener that requests it by number. If reserve fails, the port is not
+// reserved.
 func reserve(ctx context.Context, listener net.Listener) {
 	if runtime.GOOS != "linux" {
 		return // other systems assign ports in sequence
@@ -59,11 +60,11 @@ func reserve(ctx context.Context, listener net.Listener) {
 	}
 	defer func() { _ = near.Close() }()
 	if far, err := listener.Accept(); err == nil {
-		_ = far.Close() // the side that closes first is in TIME_WAIT
+		_ = far.Close() // the side that closes first enters TIME_WAIT
 	}
 }
 
-// PortOf returns the port of an address or of a base URL; 0 if it has none.
+// PortOf returns the port of an address or base URL; 0 if it has none.
 func PortOf(address string) int {
 	if _, rest, isURL := strings.Cut(address, "://"); isURL {
 		address, _, _ = strings.Cut(rest, "/")

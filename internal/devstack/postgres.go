@@ -22,22 +22,22 @@ import (
 )
 
 const (
-	pgName = "omoi" // of the database and of its superuser
-	pgPort = 5432   // only part of the socket's name: nothing listens on TCP
+	pgName = "omoi" // name of the database and of its superuser
+	pgPort = 5432   // only part of the socket's name: no TCP listener
 )
 
-// postgres is a private PostgreSQL, reached by a Unix socket in a folder of its own.
+// postgres is a private PostgreSQL. Clients connect by a Unix socket in a private directory.
 type postgres struct {
 	cfg  Config
-	as   *syscall.Credential // nil: our own user
-	bin  string              // initdb and postgres
-	base string              // holds data, socket and log
+	as   *syscall.Credential // nil: the user of omoi
+	bin  string              // directory of initdb and postgres
+	base string              // directory of data and socket
 	sock string
 }
 
-// preparePostgres finds or downloads the programs and makes the data directory.
+// preparePostgres finds or downloads the programs and creates the data directory.
 func preparePostgres(ctx context.Context, cfg Config) (*postgres, error) {
-	as, err := servant()
+	as, err := postgresUser()
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,8 @@ func preparePostgres(ctx context.Context, cfg Config) (*postgres, error) {
 	return p, p.initialize(ctx)
 }
 
-// socketDir is short: the path of a socket has at most 107 bytes.
+// socketDir returns the directory of the socket. The path of a Unix socket has at most 107 bytes, so a long home gets a
+// directory below the temporary one.
 func (p *postgres) socketDir() string {
 	if dir := filepath.Join(p.base, "sock"); len(dir) < 80 {
 		return dir
@@ -61,7 +62,7 @@ func (p *postgres) socketDir() string {
 }
 
 func (p *postgres) folders() error {
-	if err := p.cfg.openWay(); err != nil {
+	if err := p.cfg.openParents(); err != nil {
 		return err
 	}
 	for _, dir := range []string{p.base, p.sock} {
@@ -72,13 +73,13 @@ func (p *postgres) folders() error {
 			continue
 		}
 		if err := os.Chown(dir, int(p.as.Uid), int(p.as.Gid)); err != nil {
-			return fmt.Errorf("give PostgreSQL its directory: %w", err)
+			return fmt.Errorf("change owner of PostgreSQL's directory: %w", err)
 		}
 	}
 	return nil
 }
 
-// programs answers the directory of initdb and postgres, of the version that made the data.
+// programs returns the directory of initdb and postgres. Existing data needs the major version that created it.
 func (p *postgres) programs(ctx context.Context) (string, error) {
 	major := ""
 	if content, err := os.ReadFile(filepath.Join(p.data(), "PG_VERSION")); err == nil {
@@ -97,10 +98,10 @@ func ofMajor(major string) string {
 	if major == "" {
 		return ""
 	}
-	return " of version " + major + ", which made the data"
+	return " of version " + major + ", which created the data"
 }
 
-// downloaded answers the programs that an earlier start has fetched, or fetches them.
+// downloaded returns the directory of downloaded programs, and downloads them once.
 func (p *postgres) downloaded(ctx context.Context, major string) (string, error) {
 	version := p.cfg.PostgresVersion
 	if major != "" && !strings.HasPrefix(version, major+".") {
@@ -119,7 +120,7 @@ func (p *postgres) downloaded(ctx context.Context, major string) (string, error)
 
 func (p *postgres) data() string { return filepath.Join(p.base, "data") }
 
-// initialize makes the data directory by way of a second one, so that it is whole or not there.
+// initialize creates the data directory atomically.
 func (p *postgres) initialize(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(p.data(), "PG_VERSION")); err == nil {
 		return nil
@@ -144,15 +145,15 @@ func (p *postgres) environ() []string {
 	return []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "TZ=UTC", "HOME=" + p.base}
 }
 
-// program is the postmaster. SIGINT is its fast shutdown, which leaves no pid file.
+// program returns the postmaster. Its end signal SIGINT is a fast shutdown, which removes the PID file.
 func (p *postgres) program() program {
 	return program{
 		name: "PostgreSQL", path: filepath.Join(p.bin, "postgres"),
 		args: []string{
 			"-D", p.data(), "-k", p.sock, "-p", strconv.Itoa(pgPort), "-c", "listen_addresses=",
 			"-c", "max_connections=300", "-c", "log_min_messages=warning", "-c", "log_min_error_statement=panic",
-			// A commit that has to make a new segment of the log waits for 16 MB of zeros, and a
-			// checkpoint for all that was left to the kernel: both are seen in the latency of posts.
+			// A commit that creates a WAL segment waits until 16 MB are written, and a checkpoint waits for the
+			// kernel's dirty pages. Both would increase the latency of event requests.
 			"-c", "min_wal_size=1GB", "-c", "max_wal_size=2GB", "-c", "backend_flush_after=1MB",
 		},
 		env: p.environ(), dir: p.base, log: filepath.Join(p.cfg.Home, "postgres.log"),
@@ -160,9 +161,8 @@ func (p *postgres) program() program {
 	}
 }
 
-// clear ends the postmaster of a start that was killed, and removes the pid file and the socket's
-// lock file of one that is gone: a file that names an unrelated process of the same user would keep
-// a new postmaster from starting.
+// clear ends the postmaster of a killed omoi, and removes its PID file and the lock file of its socket. A stale file
+// that names an unrelated process would prevent the start.
 func (p *postgres) clear(ctx context.Context) error {
 	if err := p.clearPostmaster(ctx); err != nil {
 		return err
@@ -188,7 +188,7 @@ func (p *postgres) clearPostmaster(ctx context.Context) error {
 	first, _, _ := strings.Cut(string(content), "\n")
 	pid, err := strconv.Atoi(strings.TrimSpace(first))
 	ours := func() bool { return err == nil && worksIn(pid, p.data()) }
-	if await(ctx, 2*time.Second, func() bool { return !ours() }) != nil { // the kernel's signal may be on its way
+	if await(ctx, 2*time.Second, func() bool { return !ours() }) != nil { // the kernel's signal may not have arrived yet
 		if err := endPID(ctx, pid, ours, syscall.SIGINT, 10*time.Second); err != nil {
 			return err
 		}
@@ -199,8 +199,8 @@ func (p *postgres) clearPostmaster(ctx context.Context) error {
 	return nil
 }
 
-// worksIn reports whether a live process has dir as its working directory, as a postmaster has its data directory. Where the
-// system does not say, PostgreSQL judges its own pid file.
+// worksIn reports whether a running process has dir as its working directory, as a postmaster has its data directory.
+// On systems other than Linux worksIn returns true, and PostgreSQL checks its PID file itself.
 func worksIn(pid int, dir string) bool {
 	if runtime.GOOS != "linux" {
 		return true
@@ -209,19 +209,19 @@ func worksIn(pid int, dir string) bool {
 	return err == nil && cwd == dir && birth(pid) != ""
 }
 
-// url reaches a database by the socket.
+// url returns the URL of a database, by the socket.
 func (p *postgres) url(database string) string {
 	query := url.Values{"host": {p.sock}, "port": {strconv.Itoa(pgPort)}}
 	return fmt.Sprintf("postgres://%s@/%s?%s", pgName, database, query.Encode())
 }
 
-// ready connects and sees to it that the database is there.
+// ready connects and creates the database if it does not exist.
 func (p *postgres) ready(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, p.url("postgres"))
 	if err != nil {
 		return fmt.Errorf("connect to PostgreSQL: %w", err)
 	}
-	defer func() { _ = conn.Close(ctx) }() // what was asked is answered
+	defer func() { _ = conn.Close(ctx) }() // the queries have been answered
 	var there bool
 	if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", pgName).Scan(&there); err != nil {
 		return fmt.Errorf("query PostgreSQL: %w", err)
@@ -232,11 +232,11 @@ func (p *postgres) ready(ctx context.Context) error {
 	return err
 }
 
-// servant is the user that PostgreSQL runs as: nil for our own, or, since it refuses root, postgres, else nobody. A UID without a passwd
-// entry will not do.
-func servant() (*syscall.Credential, error) {
+// postgresUser returns the user that runs PostgreSQL: nil for the user of omoi. PostgreSQL refuses to run as root, so
+// root uses the user postgres or else nobody; initdb needs a passwd entry.
+func postgresUser() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
-		return nil, nil //nolint:nilnil // nil is ourselves
+		return nil, nil //nolint:nilnil // nil: the user of omoi
 	}
 	for _, name := range []string{"postgres", "nobody"} {
 		found, err := user.Lookup(name)

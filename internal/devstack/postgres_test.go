@@ -15,8 +15,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/devstack"
 )
 
-// After a power cut the lock file of the socket may name a process that lives and is no PostgreSQL.
-func TestForeignSocketLockIsNotTrusted(t *testing.T) {
+// After a power failure the lock file of the socket may name an unrelated process.
+func TestPostgres_IgnoresAForeignSocketLock(t *testing.T) {
 	t.Parallel()
 	cfg := prepared(t)
 	first, err := devstack.Start(t.Context(), cfg)
@@ -25,7 +25,7 @@ func TestForeignSocketLockIsNotTrusted(t *testing.T) {
 	require.NoError(t, first.Close())
 	foreign := exec.CommandContext(t.Context(), "sleep", "1000")
 	var owner syscall.Stat_t
-	require.NoError(t, syscall.Stat(socket, &owner)) // PostgreSQL takes processes of other users for dead
+	require.NoError(t, syscall.Stat(socket, &owner)) // PostgreSQL ignores processes of other users
 	foreign.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: owner.Uid, Gid: owner.Gid, NoSetGroups: true}}
 	require.NoError(t, foreign.Start())
 	defer func() { _ = foreign.Wait() }()

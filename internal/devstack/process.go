@@ -20,32 +20,32 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// program is what a part runs.
+// program is a command with its environment.
 type program struct {
 	name string
 	path string
 	args []string
-	more func(ctx context.Context) []string // further arguments, chosen at each start; nil: none
+	more func(ctx context.Context) []string // returns more arguments at each start; nil: none
 	env  []string
 	dir  string
-	log  string              // file that takes its output
-	as   *syscall.Credential // nil: our own user
-	end  syscall.Signal      // asks it to end
-	die  syscall.Signal      // sent by the kernel when we die (Linux)
-	mark string              // file that names it for the next start; empty: none
+	log  string              // file for stdout and stderr
+	as   *syscall.Credential // nil: the user of omoi
+	end  syscall.Signal      // requests a clean end
+	die  syscall.Signal      // the kernel sends this signal when omoi dies (Linux)
+	mark string              // file that identifies the process for the next start; empty: none
 }
 
-// child is a running program. Exactly one goroutine waits for it.
+// child is a running program. One goroutine waits for its end.
 type child struct {
 	program
 	process *os.Process
-	begin   int64         // where its output begins in the log
-	done    chan struct{} // closed when it has ended
-	err     error         // why, once done is closed
+	begin   int64         // offset of its output in the log
+	done    chan struct{} // closed after the end
+	err     error         // result of Wait; valid after done is closed
 }
 
-// spawn starts the program from a thread of its own, which lives as long as the child:
-// the kernel's death signal follows the starting thread, not the process.
+// spawn starts the program on its own OS thread, which exists as long as the child: the kernel sends the death signal
+// when the starting thread ends.
 func (p program) spawn(ctx context.Context) (*child, error) {
 	c := &child{program: p, done: make(chan struct{})}
 	started := make(chan error, 1)
@@ -85,7 +85,7 @@ func (c *child) live(ctx context.Context, started chan<- error) {
 	}
 }
 
-// stop asks the child to end, and kills it after grace, or when ctx ends.
+// stop sends the end signal, and SIGKILL after grace or when ctx ends.
 func (c *child) stop(ctx context.Context, grace time.Duration) error {
 	if err := c.process.Signal(c.end); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stop %s: %w", c.name, err)
@@ -106,13 +106,13 @@ func (c *child) stop(ctx context.Context, grace time.Duration) error {
 	if err := os.Remove(c.mark); !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	return nil // its next start, cut short, has taken the mark away
+	return nil // a restart that was interrupted has removed the mark
 }
 
-// mark is what is known of a part of the last start.
+// mark identifies a component of the last start.
 type mark struct {
 	PID   int    `json:"pid"`
-	Birth string `json:"birth"` // boot and start time; empty where the system does not say
+	Birth string `json:"birth"` // boot ID and start time; empty: unknown
 }
 
 func (c *child) leaveMark() error {
@@ -122,8 +122,8 @@ func (c *child) leaveMark() error {
 	return writeJSON(c.mark, mark{PID: c.process.Pid, Birth: birth(c.process.Pid)})
 }
 
-// birth identifies a live process beyond its pid: boot id and start time. It is empty for one that is gone or a zombie, and
-// where the system does not say: what a kill -9 left must be ended by hand there.
+// birth identifies a process beyond its PID, by boot ID and start time. It is empty for an ended process, a zombie, and
+// on systems without /proc; there, processes left by a kill -9 must be ended by hand.
 func birth(pid int) string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	p, there := proctable.Read(pid)
@@ -133,7 +133,7 @@ func birth(pid int) string {
 	return fmt.Sprintf("%s/%d", bytes.TrimSpace(boot), p.Start)
 }
 
-// endLeftover ends the program that a mark names, if it is still the same process.
+// endLeftover ends the process that a mark file identifies, if it still runs, and removes the file.
 func endLeftover(ctx context.Context, path string, grace time.Duration) error {
 	var m mark
 	err := readJSON(path, &m)
@@ -146,7 +146,7 @@ func endLeftover(ctx context.Context, path string, grace time.Duration) error {
 	return errors.Join(err, os.Remove(path))
 }
 
-// endPID sends sig, and SIGKILL after grace, while alive still says that it is the one.
+// endPID sends sig, then SIGKILL after grace, as long as alive returns true.
 func endPID(ctx context.Context, pid int, alive func() bool, sig syscall.Signal, grace time.Duration) error {
 	for _, s := range []syscall.Signal{sig, syscall.SIGKILL} {
 		if !alive() {
@@ -159,10 +159,10 @@ func endPID(ctx context.Context, pid int, alive func() bool, sig syscall.Signal,
 			return nil
 		}
 	}
-	return fmt.Errorf("process %d of the last start does not end", pid)
+	return fmt.Errorf("process %d of the last start does not end, not even after SIGKILL", pid)
 }
 
-// await looks for a fact until it is there, the time is up, or ctx ends.
+// await polls fact every 20 ms until it returns true. The error reports the end of limit or ctx.
 func await(ctx context.Context, limit time.Duration, fact func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -174,9 +174,9 @@ func await(ctx context.Context, limit time.Duration, fact func() bool) error {
 	return nil
 }
 
-// obituary says why a child has ended that should have stayed. It is [syscall.EADDRINUSE]
-// too if the child found a port taken.
-func (c *child) obituary() error {
+// exitError returns why a child has ended at its start. The error is [syscall.EADDRINUSE] too if the output reports a
+// port in use.
+func (c *child) exitError() error {
 	said := c.said()
 	cause := c.err
 	if strings.Contains(said, syscall.EADDRINUSE.Error()) {
@@ -186,13 +186,13 @@ func (c *child) obituary() error {
 		c.name, c.err, lastWords(said), c.log).WithCause(cause)
 }
 
-// said is the beginning of a child's output, without that of earlier ones in the same log.
+// said returns the output of this child, at most 1 MiB.
 func (c *child) said() string {
 	file, err := os.Open(c.log)
 	if err != nil {
 		return ""
 	}
-	defer func() { _ = file.Close() }() // only read
+	defer func() { _ = file.Close() }() // the file was only read
 	content, err := io.ReadAll(io.NewSectionReader(file, c.begin, 1<<20))
 	if err != nil {
 		return ""
@@ -200,7 +200,7 @@ func (c *child) said() string {
 	return string(content)
 }
 
-// lastWords are a panic's first line, which a long trace follows, else the last lines.
+// lastWords returns the first line of a panic, or else the last five lines.
 func lastWords(text string) string {
 	const most = 5
 	lines := strings.Split(strings.TrimSpace(text), "\n")
@@ -209,5 +209,5 @@ func lastWords(text string) string {
 			return line
 		}
 	}
-	return cmp.Or(strings.Join(lines[max(0, len(lines)-most):], "\n"), "it said nothing")
+	return cmp.Or(strings.Join(lines[max(0, len(lines)-most):], "\n"), "no output")
 }

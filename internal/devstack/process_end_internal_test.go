@@ -19,10 +19,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestLastWordsAreForPeople(t *testing.T) {
+func TestLastWords(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[string]string{
-		"": "it said nothing",
+		"": "no output",
 		"early\npanic: no luck\n\ngoroutine 1 [running]:\n" + strings.Repeat("main.main()\n", 99): "panic: no luck",
 		"1\n2\n3\n4\n5\n6\n": "2\n3\n4\n5\n6",
 	} {
@@ -30,8 +30,8 @@ func TestLastWordsAreForPeople(t *testing.T) {
 	}
 }
 
-// A chosen port is bound only by a request for this port. A child that another test forks holds the closed listener until its
-// exec, so the request is repeated.
+// Linux assigns a chosen port only to a request for this port. A child that another test forks may hold the closed
+// listener until its exec, so the request is repeated.
 func TestPort_ChosenIsReserved(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -51,8 +51,8 @@ func TestPort_ChosenIsReserved(t *testing.T) {
 	}, time.Minute, 10*time.Millisecond)
 }
 
-// An unpacked program can be run at once, whatever is started beside it.
-func TestUnpackedProgramCanBeRunAtOnce(t *testing.T) {
+// A program can be executed right after unpacking, while other processes start.
+func TestUnpack_ProgramsAreExecutable(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	var others sync.WaitGroup

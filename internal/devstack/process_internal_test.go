@@ -11,9 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A stack that is closed while a dead part is started again stops both starts: the dead
-// one finds that its mark went with the new one.
-func TestStopFindsTheMarkGone(t *testing.T) {
+// An interrupted restart has removed the mark file; stop accepts that.
+func TestStop_WithoutTheMark(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	c, err := program{
@@ -26,7 +25,7 @@ func TestStopFindsTheMarkGone(t *testing.T) {
 	require.NoError(t, c.stop(t.Context(), time.Second))
 }
 
-// stubborn is a program that does not end when it is asked to.
+// stubborn returns a program that ignores SIGTERM.
 func stubborn(t *testing.T) *child {
 	t.Helper()
 	dir := t.TempDir()
@@ -39,7 +38,7 @@ func stubborn(t *testing.T) *child {
 	return c
 }
 
-// A stack that is closed while a part is being stopped waits for its grace no longer.
+// The end of ctx ends the grace period of stop.
 func TestStop_EndsTheGraceWithItsContext(t *testing.T) {
 	t.Parallel()
 	c := stubborn(t)
@@ -56,8 +55,8 @@ func TestStop_EndsTheGraceWithItsContext(t *testing.T) {
 	}
 }
 
-// A part that is still starting when its stack is closed ends by itself: PostgreSQL that is killed has to recover.
-func TestUp_GivesGraceToAPartThatIsStarting(t *testing.T) {
+// A component that is interrupted during its start gets a grace period: a killed PostgreSQL would have to recover.
+func TestUp_GracePeriodDuringStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())

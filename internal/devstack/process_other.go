@@ -4,7 +4,7 @@ package devstack
 
 import "syscall"
 
-// attributes puts a child into a session of its own. Only Linux can tie its life to ours.
+// attributes starts a child in its own session. Systems other than Linux send no signal when omoi dies.
 func attributes(as *syscall.Credential, _ syscall.Signal) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Credential: as}
 }

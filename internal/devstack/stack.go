@@ -20,33 +20,33 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// postgresVersion is downloaded where no PostgreSQL is found: a version of which there are programs for all platforms.
+// postgresVersion is the downloaded version: one with builds for all platforms.
 const postgresVersion = "16.9.0"
 
-// Config says what is started, and where.
+// Config configures a [Stack].
 type Config struct {
-	Home     string // OMOI_HOME; its lock is held by the caller
-	DataRoot string // where another user's data goes when we are root
+	Home     string // OMOI_HOME; the caller holds its lock
+	DataRoot string // parent of data directories of another user, if omoi runs as root
 
-	DatabaseURL     string // used instead of a private PostgreSQL; empty: none
-	PostgresBin     string // directory of initdb and postgres, or [Download]; empty: found, else downloaded
-	PostgresVersion string // of the download; empty: [postgresVersion]
-	PostgresURL     string // of the download; empty: the Maven repository
+	DatabaseURL     string // existing PostgreSQL; empty: start a private one
+	PostgresBin     string // directory of initdb and postgres, or [Download]; empty: search, else download
+	PostgresVersion string // version to download; empty: [postgresVersion]
+	PostgresURL     string // base URL of the download; empty: Maven Central
 
-	TemporalAddress  string // used instead of a development server; empty: none
-	TemporalBin      string // empty: found
+	TemporalAddress  string // existing server; empty: start a development server
+	TemporalBin      string // path of the program; empty: search
 	TemporalPort     Port
 	TemporalUIPort   Port
-	WebHosts         []string // names of the Temporal Web UI besides those of loopback
+	WebHosts         []string // host names of the Temporal Web UI besides loopback names
 	Namespace        string
-	SearchAttributes []string // Keyword attributes that the namespace has
-	Throwaway        bool     // nobody reads the data afterwards: Temporal, which takes seconds to end well, is killed
+	SearchAttributes []string // Keyword attributes to create in the namespace
+	Throwaway        bool     // kill Temporal instead of waiting seconds for its clean end; its data is not used again
 
-	StartTimeout time.Duration     // of each part; zero is 2 min
-	Wedged       time.Duration     // how long Temporal may run without an answer before it is restarted; zero is 30 s
-	startGrace   time.Duration     // how long a part that is stopped while it starts may take to end; zero is 1 s
-	LogLimit     int64             // of each part's log, in bytes; zero is 16 MiB
-	Progress     func(step string) // one sentence a step; nil: silent
+	StartTimeout time.Duration     // for each component; zero: 2 min
+	Wedged       time.Duration     // how long Temporal may not answer before its restart; zero: 30 s
+	startGrace   time.Duration     // grace period for a component interrupted during its start; zero: 1 s
+	LogLimit     int64             // for the log of each component, in bytes; zero: 16 MiB
+	Progress     func(step string) // receives one sentence for each step; nil: ignored
 	Log          *slog.Logger
 }
 
@@ -56,8 +56,8 @@ func (c Config) say(step string) {
 	}
 }
 
-// PrivateDir is a directory for data that another user of the machine must reach: below
-// home, or below DataRoot if we are root, since nobody else can enter root's home.
+// PrivateDir returns a directory for data that another user must reach. It is below Home, or, as root, below DataRoot,
+// since other users cannot enter root's home.
 func (c Config) PrivateDir(name string) string {
 	if os.Geteuid() != 0 {
 		return filepath.Join(c.Home, name)
@@ -65,25 +65,24 @@ func (c Config) PrivateDir(name string) string {
 	return filepath.Join(c.DataRoot, hash(c.Home), name)
 }
 
-// MakePrivateDir makes a private directory and lets other users walk to it; as root it
-// belongs to us and everybody may enter it.
+// MakePrivateDir creates a private directory. As root, the directory belongs to root and other users may enter it.
 func (c Config) MakePrivateDir(name string) (string, error) {
 	dir := c.PrivateDir(name)
 	if os.Geteuid() != 0 {
 		return dir, os.MkdirAll(dir, 0o700)
 	}
-	if err := c.openWay(); err != nil {
+	if err := c.openParents(); err != nil {
 		return "", err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // other users enter it
 		return "", fmt.Errorf("create %s: %w", dir, err)
 	}
-	return dir, letThrough(dir)
+	return dir, allowEntry(dir)
 }
 
-// openWay lets other users walk through the folders above a private directory, which
-// are ours and hold nothing else. Only root needs it.
-func (c Config) openWay() error {
+// openParents lets other users enter the parent directories of a private directory. As an ordinary user openWay does
+// nothing.
+func (c Config) openParents() error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
@@ -92,21 +91,21 @@ func (c Config) openWay() error {
 		return fmt.Errorf("create %s: %w", way, err)
 	}
 	for _, dir := range []string{c.DataRoot, way} {
-		if err := letThrough(dir); err != nil {
+		if err := allowEntry(dir); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// letThrough opens a folder that was made by somebody with a strict umask.
-func letThrough(dir string) error {
+// allowEntry adds execute permission for group and others, which a strict umask removes.
+func allowEntry(dir string) error {
 	info, err := os.Stat(dir)
 	if err == nil && info.Mode()&0o011 != 0o011 {
 		err = os.Chmod(dir, info.Mode().Perm()|0o011)
 	}
 	if err != nil {
-		return fmt.Errorf("open the way through %s: %w", dir, err)
+		return fmt.Errorf("allow other users to enter %s: %w", dir, err)
 	}
 	return nil
 }
@@ -116,7 +115,7 @@ func hash(text string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// Stack is a running PostgreSQL and Temporal.
+// Stack is the running PostgreSQL and Temporal.
 type Stack struct {
 	info   Info
 	cancel context.CancelFunc
@@ -124,20 +123,19 @@ type Stack struct {
 
 	mu       sync.Mutex
 	children []*child // in the order of their start
-	fault    error    // what the newest look at Temporal found; nil: it reads and writes
-	web      *web     // nil: none
+	fault    error    // result of the last health check of Temporal; nil: healthy
+	web      *web     // nil: no Web UI
 }
 
-// CheckTemporal returns why the Temporal server of this stack is of no use, as found within the last seconds: a store that
-// takes no writes still reads, so that a caller who only reads learns nothing of it.
+// CheckTemporal returns the result of the last health check of Temporal, which reads and writes. A store that refuses
+// writes may still answer reads.
 func (s *Stack) CheckTemporal(context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.fault
 }
 
-// noteTemporal records the result of a check of Temporal, and reports whether the disk became full or writable again since the
-// previous one.
+// noteTemporal records the result of a health check, and reports whether the disk became full or writable again.
 func (s *Stack) noteTemporal(fault error) (changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,8 +144,8 @@ func (s *Stack) noteTemporal(fault error) (changed bool) {
 	return changed
 }
 
-// Start brings both up, at the same time, and returns when both answer. The caller holds
-// the lock of Home and closes the stack.
+// Start starts both components in parallel and returns when both are ready. The caller holds the lock of Home and must
+// close the stack.
 func Start(ctx context.Context, cfg Config) (*Stack, error) {
 	cfg = withDefaults(cfg)
 	last := LastInfo(cfg.Home)
@@ -158,7 +156,7 @@ func Start(ctx context.Context, cfg Config) (*Stack, error) {
 		func() error { return s.startTemporal(ctx, life, cfg, last) },
 	}
 	if err := together(parts); err != nil {
-		return nil, errors.Join(err, s.Close()) //nolint:contextcheck // parts get their grace though ctx has ended
+		return nil, errors.Join(err, s.Close()) //nolint:contextcheck // components have a grace period after ctx has ended
 	}
 	return s, nil
 }
@@ -183,13 +181,14 @@ func together(parts []func() error) error {
 	return errors.Join(errs...)
 }
 
-// Info tells where the parts are. APIURL and PID are the caller's to fill.
+// Info returns the addresses of the components. The caller sets APIURL and PID.
 func (s *Stack) Info() Info { return s.info }
 
-// StopGrace is how long all parts may take to end, those that are being started again too. One that is killed then recovers at its next start.
+// StopGrace is the time that all components together have for a clean end. A component that is killed recovers at its
+// next start.
 const StopGrace = 4 * time.Second
 
-// Close ends what was started, side by side, and waits for it.
+// Close stops all components in parallel and waits for their end.
 func (s *Stack) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), StopGrace)
 	defer cancel()
@@ -250,23 +249,24 @@ func (s *Stack) startTemporal(ctx, life context.Context, cfg Config, last Info) 
 		"run the same command again, or set dev.temporal_port and dev.temporal_ui_port. Log: %s", portTries, filepath.Join(cfg.Home, temporalLog))
 }
 
-// portTries is how often ports are chosen that others take before Temporal, which opens them itself, does.
+// portTries is the number of attempts to start Temporal. Another program may take a chosen port before Temporal listens
+// on it.
 const portTries = 3
 
-// part is a program with how to clear its way and how to know that it answers.
+// part is one component of the stack: a program with its checks. clear removes what an earlier start left.
 type part struct {
 	program
 
 	cfg   Config
 	clear func(ctx context.Context) error
 	ready func(ctx context.Context) error
-	// answers tells whether a part that runs is of use; nil: a part that runs is.
+	// answers is the health check of a running component; nil: none.
 	answers func(ctx context.Context) error
-	// note takes what a look found, and reports whether that is news; nil: nobody asks.
+	// note receives the result of a health check and reports whether it is new; nil: every result is new.
 	note func(fault error) (changed bool)
 }
 
-// start brings a part up and keeps it up until the stack is closed.
+// start starts a component and keeps it running until the stack is closed.
 func (s *Stack) start(ctx, life context.Context, p part) error {
 	p.cfg.say("starting " + p.name)
 	c, err := p.up(ctx)
@@ -281,7 +281,7 @@ func (s *Stack) start(ctx, life context.Context, p part) error {
 	return nil
 }
 
-// up starts the program and waits until it answers, or says why it does not.
+// up starts the program and waits until it is ready. The error tells why it is not.
 func (p part) up(ctx context.Context) (*child, error) {
 	if err := p.clear(ctx); err != nil {
 		return nil, err
@@ -295,11 +295,11 @@ func (p part) up(ctx context.Context) (*child, error) {
 		if ended(c.done) {
 			return true
 		}
-		last = patiently(ctx, p.ready)
+		last = askOnce(ctx, p.ready)
 		return last == nil
 	})
 	if ended(c.done) {
-		return nil, c.obituary()
+		return nil, c.exitError()
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s does not answer: %w", p.name, last), c.stop(context.WithoutCancel(ctx), p.cfg.startGrace))
@@ -307,11 +307,11 @@ func (p part) up(ctx context.Context) (*child, error) {
 	return c, nil
 }
 
-// askLimit is how long a part may take to answer.
+// askLimit is the timeout of one check.
 const askLimit = 5 * time.Second
 
-// patiently asks once, with an end to its patience.
-func patiently(ctx context.Context, ask func(context.Context) error) error {
+// askOnce runs one check with the timeout [askLimit].
+func askOnce(ctx context.Context, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	return ask(ctx)
@@ -326,8 +326,7 @@ func ended(done <-chan struct{}) bool {
 	}
 }
 
-// watch starts a part again that ended by itself: a crash of the database must not end
-// the tasks that wait for it.
+// watch restarts a component that has ended, so that tasks survive a crash of the database.
 func (s *Stack) watch(life context.Context, p part, c *child) {
 	for {
 		reason := p.attend(life, c)
@@ -346,7 +345,7 @@ func (s *Stack) watch(life context.Context, p part, c *child) {
 	}
 }
 
-// again tries until it works or the stack is closed.
+// again tries to start a component every second until it is ready or the stack is closed.
 func (p part) again(life context.Context) *child {
 	for {
 		c, err := p.up(life)

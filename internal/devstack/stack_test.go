@@ -26,7 +26,7 @@ import (
 
 const asHelper = "OMOI_TEST_DEVSTACK_HOME"
 
-// TestMain also serves as the process that is killed: it starts a stack, says where, waits.
+// TestMain also runs as the process that tests kill: it starts a stack, prints its addresses and waits.
 func TestMain(m *testing.M) {
 	if home := os.Getenv(asHelper); home != "" {
 		helper(home)
@@ -42,7 +42,7 @@ func helper(home string) {
 	if err := json.NewEncoder(os.Stdout).Encode(stack.Info()); err != nil {
 		panic(err)
 	}
-	<-time.After(24 * time.Hour) // it is killed before; select {} ends a program without cgo
+	<-time.After(24 * time.Hour) // the test kills the process; select {} would panic without cgo
 }
 
 func settings(home string) devstack.Config {
@@ -52,7 +52,7 @@ func settings(home string) devstack.Config {
 	}
 }
 
-// prepared skips where the programs are missing, and says so.
+// prepared returns a configuration, and skips the test if programs are missing.
 func prepared(t *testing.T) devstack.Config {
 	t.Helper()
 	if devstack.FindPostgres("", "") == "" {
@@ -87,7 +87,7 @@ func query(t *testing.T, info devstack.Info, sql string) string {
 	return strings.Join(got, ",")
 }
 
-// startWorkflow leaves a workflow that nobody works on.
+// startWorkflow starts a workflow that has no worker.
 func startWorkflow(t *testing.T, info devstack.Info, id string) {
 	t.Helper()
 	c, err := client.Dial(client.Options{HostPort: info.TemporalAddress, Namespace: info.TemporalNamespace})
@@ -106,9 +106,8 @@ func hasWorkflow(t *testing.T, info devstack.Info, id string) bool {
 	return err == nil
 }
 
-// A start with the same home goes on with the rows, workflows and ports of the last one;
-// one with another home has its own.
-func TestStateOutlivesAStart(t *testing.T) {
+// A start with the same home keeps rows, workflows and ports. A start with another home has its own.
+func TestStart_KeepsState(t *testing.T) {
 	t.Parallel()
 	cfg := prepared(t)
 	first, err := devstack.Start(t.Context(), cfg)
@@ -131,9 +130,8 @@ func TestStateOutlivesAStart(t *testing.T) {
 	require.True(t, hasWorkflow(t, again, "kept"))
 }
 
-// After kill -9 of the owner the next start works over the same data, and nothing of the
-// killed one is left.
-func TestTakesOverAfterKill(t *testing.T) {
+// After kill -9 of the owner, the next start uses the same data, and no process of the killed start is left.
+func TestStart_AfterKill(t *testing.T) {
 	t.Parallel()
 	cfg := prepared(t)
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
@@ -166,8 +164,8 @@ func postmaster(t *testing.T, cfg devstack.Config) int {
 	return pid
 }
 
-// A pid file that names a live process which is no PostgreSQL of ours does not stop a start.
-func TestForeignPidFileIsNotTrusted(t *testing.T) {
+// A PID file that names an unrelated process does not prevent a start.
+func TestPostgres_IgnoresAForeignPIDFile(t *testing.T) {
 	t.Parallel()
 	cfg := prepared(t)
 	first, err := devstack.Start(t.Context(), cfg)
@@ -179,8 +177,8 @@ func TestForeignPidFileIsNotTrusted(t *testing.T) {
 	start(t, cfg)
 }
 
-// A part that dies alone comes back on the same address.
-func TestPartsAreStartedAgain(t *testing.T) {
+// A component that ends is restarted on the same address.
+func TestWatch_RestartsComponents(t *testing.T) {
 	t.Parallel()
 	cfg := prepared(t)
 	info := start(t, cfg).Info()
@@ -220,7 +218,7 @@ func temporalPID(t *testing.T, cfg devstack.Config) int {
 	return mark.PID
 }
 
-func TestTemporalPortThatWasAskedForMustBeFree(t *testing.T) {
+func TestStart_FixedTemporalPortInUse(t *testing.T) {
 	t.Parallel()
 	cfg := prepared(t)
 	listener, port := listen(t)
@@ -231,8 +229,8 @@ func TestTemporalPortThatWasAskedForMustBeFree(t *testing.T) {
 	require.ErrorContains(t, err, "dev.temporal_port")
 }
 
-// ofTemporal are settings with which a stand-in for the temporal program is the only part. It
-// counts its starts in a file.
+// ofTemporal returns a configuration whose only component is a script in place of temporal, and a function that returns
+// the number of its starts.
 func ofTemporal(t *testing.T, then string) (cfg devstack.Config, starts func() int) {
 	t.Helper()
 	cfg = prepared(t)
@@ -240,7 +238,7 @@ func ofTemporal(t *testing.T, then string) (cfg devstack.Config, starts func() i
 	count := filepath.Join(cfg.Home, "starts")
 	script := "#!/bin/sh\necho >> " + count + "\n" + then
 	cfg.TemporalBin = filepath.Join(cfg.Home, "temporal")
-	syscall.ForkLock.RLock() // a child of another test must not keep it open for writing
+	syscall.ForkLock.RLock() // a forked child must not hold the file open for writing
 	err := os.WriteFile(cfg.TemporalBin, []byte(script), 0o700)
 	syscall.ForkLock.RUnlock()
 	require.NoError(t, err)
@@ -251,12 +249,12 @@ func ofTemporal(t *testing.T, then string) (cfg devstack.Config, starts func() i
 	}
 }
 
-// taken is what a server says whose port is taken: it goes on without it, and falls.
+// taken is the output of Temporal if a port is in use: it continues without a listener and panics.
 const taken = `echo 'msg="no listener" error="listen tcp 127.0.0.1:4711: bind: address already in use"' >&2
 echo 'panic: runtime error' >&2; exit 2`
 
-// A port that another program takes between choice and use is no reason to fail.
-func TestPortsAreChosenAgain(t *testing.T) {
+// If another program takes a chosen port, Temporal is started on another port.
+func TestStart_ChoosesPortsAgain(t *testing.T) {
 	t.Parallel()
 	path, err := devstack.FindTemporal("")
 	if err != nil {
@@ -267,8 +265,8 @@ func TestPortsAreChosenAgain(t *testing.T) {
 	require.Equal(t, 3, starts())
 }
 
-// Where it goes on and on a person reads what to do, and which log says more.
-func TestPortsAreNotChosenForEver(t *testing.T) {
+// If ports are taken repeatedly, the error names the next step and the log.
+func TestStart_PortsTakenRepeatedly(t *testing.T) {
 	t.Parallel()
 	cfg, starts := ofTemporal(t, taken)
 	_, err := devstack.Start(t.Context(), cfg)
@@ -278,8 +276,8 @@ func TestPortsAreNotChosenForEver(t *testing.T) {
 	require.Equal(t, 3, starts())
 }
 
-// A part that ends at its start is not started again, and its own words are in the error.
-func TestPartThatEndsSaysWhy(t *testing.T) {
+// A component that ends at its start is not restarted. The error contains its output.
+func TestStart_ComponentExits(t *testing.T) {
 	t.Parallel()
 	cfg, starts := ofTemporal(t, "echo no disk >&2; exit 1")
 	_, err := devstack.Start(t.Context(), cfg)

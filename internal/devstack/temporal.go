@@ -21,7 +21,7 @@ const (
 	temporalLog = "temporal.log"
 )
 
-// temporal is the development server, with its state in one file below home.
+// temporal is the Temporal development server. Its state is one SQLite file below home.
 type temporal struct {
 	cfg  Config
 	path string
@@ -55,21 +55,21 @@ func (t *temporal) program() program {
 		"--ui-ip", t.web.host, "--ui-port", strconv.Itoa(t.web.port),
 		"--db-filename", filepath.Join(t.cfg.Home, "temporal.db"), "--namespace", t.cfg.Namespace, "--log-level", "error",
 		"--disable-config-env", "--disable-config-file",
-		"--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=full", // as safe as without, at half the writes
-		// lists of the Web UI and of tests come in bursts; one laptop is one tenant
+		"--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=full", // durable as the default mode, with half the writes
+		// The Web UI and tests list workflows in bursts, and there is only one tenant.
 		"--dynamic-config-value", "frontend.namespaceRPS.visibility=500",
 		"--dynamic-config-value", "frontend.namespaceRPS=10000",
 		"--dynamic-config-value", "frontend.namespaceCount=5000",
-		// the usual 20 a second would hold each step of a task back for up to 50 ms
+		// The default of 20 polls a second would delay each step of a task by up to 50 ms.
 		"--dynamic-config-value", "history.transferProcessorMaxPollRPS=1000",
 		"--dynamic-config-value", "history.timerProcessorMaxPollRPS=1000",
 		"--dynamic-config-value", "history.visibilityProcessorMaxPollRPS=1000",
-		// By default Temporal keeps 128,000 workflows in memory, closed ones too, and 8 MiB of events for
-		// other clusters: 17 MiB for each 100 tasks of a long run. 512 are more than are open on a laptop.
+		// By default Temporal caches 128,000 workflows, closed ones too, and 8 MiB of events for replication: 17 MiB
+		// for each 100 tasks. 512 are more than the open workflows of one machine.
 		"--dynamic-config-value", "history.hostLevelCacheMaxSize=512",
 		"--dynamic-config-value", "history.xdcCacheMaxSizeBytes=0",
-		// The HTTP API beside gRPC asks for no login and takes what a page of any site may send. No
-		// browser sends this name; Nexus has routes beside it that do not ask for the name.
+		// The HTTP API has no authentication and accepts requests of any web page. No browser sends this host name.
+		// Nexus has routes that do not check the name.
 		"--dynamic-config-value", `frontend.httpAllowedHosts=["omoi.invalid"]`,
 		"--dynamic-config-value", "system.enableNexus=false",
 	}
@@ -86,14 +86,14 @@ func (t *temporal) program() program {
 	}
 }
 
-// metrics puts Temporal's metrics, which cannot be switched off, on a port that no web page reads.
+// metrics returns the port of Temporal's metrics, which cannot be disabled: a port to which no browser connects.
 func (t *temporal) metrics(ctx context.Context) []string {
 	return []string{"--metrics-port", strconv.Itoa(unsafePort(ctx, t.web.port))}
 }
 
-// ready asks for the namespace, the workflows, and the first page of the Web UI.
+// ready checks the namespace, the list of workflows, and the first page of the Web UI.
 func (t *temporal) ready(ctx context.Context) error {
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", t.address()) // says no at once, where the client below would back off
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", t.address()) // fails at once; the client below would retry
 	if err == nil {
 		err = conn.Close()
 	}
@@ -106,8 +106,8 @@ func (t *temporal) ready(ctx context.Context) error {
 	return t.uiReady(ctx)
 }
 
-// answers reads from Temporal's store and writes to it: its gRPC health says "serving" whatever the
-// store does, and a store whose write-ahead log is locked still reads.
+// answers reads from Temporal's store and writes to it. Temporal's gRPC health check does not use the store, and a
+// store whose write-ahead log is locked still answers reads.
 func (t *temporal) answers(ctx context.Context) error {
 	return t.ask(ctx, "read and write the namespace of Temporal", t.namespace, t.describe)
 }
@@ -131,7 +131,7 @@ func (t *temporal) namespace(ctx context.Context, c client.Client) error {
 	return err
 }
 
-// describe writes the namespace's description, mostly as it is: no other write is as cheap.
+// describe writes the description of the namespace, usually unchanged: the cheapest write.
 func (t *temporal) describe(ctx context.Context, c client.Client) error {
 	request := &workflowservice.UpdateNamespaceRequest{Namespace: t.cfg.Namespace, UpdateInfo: &namespace.UpdateNamespaceInfo{Description: "omoi dev"}}
 	_, err := c.WorkflowService().UpdateNamespace(ctx, request)

@@ -17,19 +17,19 @@ import (
 	"github.com/omoi-dev/omoi/internal/webguard"
 )
 
-// web is the Temporal Web UI as browsers reach it: a reverse proxy that checks each request,
-// since the UI itself serves any page that knows its address.
+// web is a reverse proxy in front of the Temporal Web UI that checks each request: the UI itself answers requests of
+// any web page.
 type web struct {
-	hosts    []string // allowed besides the names of loopback
-	host     string   // of the UI itself
-	port     int      // of the UI itself
+	hosts    []string // allowed besides loopback names
+	host     string   // address of the UI itself
+	port     int      // port of the UI itself
 	listener net.Listener
 	server   *http.Server
 	backend  *http.Transport
-	done     chan struct{} // closed when the server has ended
+	done     chan struct{} // closed after the server has ended
 }
 
-// openWeb listens on the port that users are told, and chooses a hidden address for the UI.
+// openWeb listens on the public port of the UI and chooses a hidden address for the UI itself.
 func openWeb(ctx context.Context, cfg Config) (w *web, err error) {
 	w = &web{hosts: cfg.WebHosts, backend: &http.Transport{}, done: make(chan struct{})}
 	if err = w.hide(ctx); err != nil {
@@ -48,7 +48,7 @@ func openWeb(ctx context.Context, cfg Config) (w *web, err error) {
 	return w, nil
 }
 
-// proxy checks requests and passes them on; answers are passed on as they come.
+// proxy returns the handler that checks and forwards requests. Responses are flushed at once.
 func (w *web) proxy() http.Handler {
 	target := &url.URL{Scheme: "http", Host: net.JoinHostPort(w.host, strconv.Itoa(w.port))}
 	pass := &httputil.ReverseProxy{
@@ -68,7 +68,7 @@ func (w *web) proxy() http.Handler {
 	})
 }
 
-// check lets a link on any page open the UI in a tab, and else the UI's own pages only.
+// check allows navigation from any page, and other requests only from pages of the UI.
 func (w *web) check(r *http.Request) error {
 	if webguard.Navigation(r) {
 		return webguard.CheckHost(r, w.hosts)
@@ -82,20 +82,20 @@ func (w *web) close() error {
 	err := w.server.Close()
 	<-w.done
 	w.backend.CloseIdleConnections()
-	if closed := w.listener.Close(); !errors.Is(closed, net.ErrClosed) { // Serve may not have taken it over
+	if closed := w.listener.Close(); !errors.Is(closed, net.ErrClosed) { // open if Serve has not started yet
 		err = errors.Join(err, closed)
 	}
 	return err
 }
 
-// hide chooses where the UI itself listens: an address of loopback that a page would have to guess
-// out of 2^36, or, on systems with one such address, a port to which no browser connects.
+// hide chooses the address of the UI itself. On Linux it is a random loopback address and port, 1 of 2^36; on other
+// systems a port to which no browser connects.
 func (w *web) hide(ctx context.Context) (err error) {
 	if runtime.GOOS != "linux" {
 		w.host, w.port = loopback, unsafePort(ctx, 0)
 	} else {
 		var b [3]byte
-		_, _ = rand.Read(b[:]) // it never fails
+		_, _ = rand.Read(b[:]) // never fails
 		w.host = net.IPv4(127, b[0]&0x7f|1, b[1], b[2]|1).String()
 	}
 	if w.port == 0 {
@@ -104,14 +104,14 @@ func (w *web) hide(ctx context.Context) (err error) {
 	return err
 }
 
-// unsafePort is a free port to which no browser connects, by the list "bad port" of the Fetch
-// standard; 0 where none is free. It is never taken.
+// unsafePort returns a free port that browsers refuse, from the list of bad ports of the Fetch standard; 0: none is
+// free. The port taken is not used.
 func unsafePort(ctx context.Context, taken int) int {
 	ports := []int{1719, 1720, 1723, 3659, 4045, 4190, 5060, 5061, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080}
 	var b [1]byte
 	_, _ = rand.Read(b[:])
 	var lc net.ListenConfig
-	first := int(b[0]) % len(ports) // several stacks that start at once seldom choose the same one
+	first := int(b[0]) % len(ports) // stacks that start at the same time rarely choose the same port
 	for _, port := range slices.Concat(ports[first:], ports[:first]) {
 		if port == taken {
 			continue

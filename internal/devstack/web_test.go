@@ -17,7 +17,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/devstack"
 )
 
-// temporalOnly is a stack without PostgreSQL.
+// temporalOnly starts a stack without PostgreSQL.
 func temporalOnly(t *testing.T) (devstack.Config, devstack.Info) {
 	t.Helper()
 	cfg := prepared(t)
@@ -25,7 +25,7 @@ func temporalOnly(t *testing.T) (devstack.Config, devstack.Info) {
 	return cfg, start(t, cfg).Info()
 }
 
-// What a web page may send without asking, Temporal's HTTP API refuses on each of its ports.
+// Temporal's HTTP API refuses requests that a web page can send without a preflight, on each of its ports.
 func TestTemporal_HTTPAPIRefusesWebPages(t *testing.T) {
 	t.Parallel()
 	cfg, info := temporalOnly(t)
@@ -61,7 +61,7 @@ func TestTemporal_HTTPAPIRefusesWebPages(t *testing.T) {
 	require.EqualValues(t, 2, kept.WorkflowExecutionInfo.HistoryLength, "started, and its first workflow task")
 }
 
-// post sends what a page sends without a preflight; status 0: no answer of HTTP.
+// post sends a request as a web page does without a preflight. Status 0 means no HTTP answer.
 func post(t *testing.T, url, body string) (status int, said string) {
 	t.Helper()
 	response, err := http.Post(url, "text/plain", strings.NewReader(body))
@@ -74,7 +74,7 @@ func post(t *testing.T, url, body string) (status int, said string) {
 	return response.StatusCode, string(content)
 }
 
-// listening are the base URLs of the ports on which a process listens.
+// listening returns the base URLs of all ports on which a process listens.
 func listening(t *testing.T, pid int) []string {
 	t.Helper()
 	table, err := os.ReadFile("/proc/net/tcp")
@@ -102,14 +102,14 @@ func listening(t *testing.T, pid int) []string {
 	return found
 }
 
-// The Web UI works under the names of loopback, and after a click on a link; nobody else gets
-// its pages or its CSRF cookie.
+// The Web UI answers under loopback names and after a click on a link. Other pages get neither its pages nor its CSRF
+// cookie.
 func TestTemporal_WebUIChecksRequests(t *testing.T) {
 	t.Parallel()
 	cfg := prepared(t)
 	cfg.DatabaseURL, cfg.WebHosts = "postgres://unused", []string{"ui.example"}
 	info := start(t, cfg).Info()
-	require.Eventually(t, func() bool { // it connects to Temporal in its own time
+	require.Eventually(t, func() bool { // the UI connects to Temporal after its start
 		response, err := http.Get(info.TemporalUIURL + "/api/v1/namespaces/default")
 		return err == nil && response.Body.Close() == nil && response.StatusCode == http.StatusOK
 	}, time.Minute, 20*time.Millisecond)

@@ -71,7 +71,7 @@ func troubles() []trouble {
 		{name: "slow create", fault: daytonatest.Fault{Switch: daytonatest.SlowCreate, Times: 1, Delay: 2 * time.Second}, receipt: []string{madeWord}},
 		{
 			name: "create in error", fault: daytonatest.Fault{Switch: daytonatest.CreateError, Message: "the runner is out of breath"},
-			meets: waitsFor("Daytona did not create the sandbox: Daytona refused to make sandbox", "the runner is out of breath"), receipt: []string{madeWord},
+			meets: waitsFor("Daytona did not create the sandbox: Daytona refused to create sandbox", "the runner is out of breath"), receipt: []string{madeWord},
 		},
 		{name: "create that appears late", fault: daytonatest.Fault{Switch: daytonatest.LateCreate, Times: 1, Delay: 300 * time.Millisecond}, receipt: []string{madeWord}},
 		{name: "lost answer", fault: times(creating(daytonatest.LostAnswer), 1), receipt: []string{madeWord, adoptedWord}},

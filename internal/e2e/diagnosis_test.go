@@ -72,8 +72,8 @@ func TestAFailureIsDiagnosedAndTold(t *testing.T) {
 		require.NoError(t, err)
 		return e.Next
 	}
-	require.Equal(t, "omoi project update "+project.ID+` --setup "<command>"`, next())
+	require.Equal(t, "omoi project update "+project.Key+` --setup "<command>"`, next())
 	require.Equal(t, next(), hears().Command)
-	require.Equal(t, "omoi project update "+project.ID+` --setup "<command>"`, next())
+	require.Equal(t, "omoi project update "+project.Key+` --setup "<command>"`, next())
 	r.noLeaks()
 }

@@ -109,10 +109,13 @@ func TestDrill_ReportIsComplete(t *testing.T) {
 	r.tallies[0].add(b, inStep, "", 2)
 	r.tallies[0].add(b, missed, "", 1)
 	r.tallies[0].addTotals(3, 0, 0, 0)
+	r.tallies[0].addNext(nextAttempts{compared: 1, equal: 1, lost: time.Second})
+	r.tallies[0].addNext(nextAttempts{compared: 1, newer: 1, none: 4, lost: 1500 * time.Millisecond})
 	text := r.String()
 	for _, says := range []string{
 		"`OMOI_DRILL=7 OMOI_DRILL_SEED=5 make drill`", "| 1 | 1 | 0 | 1 | 0 | 3 | 0 | 0 | 0 |", "| StartAgent | 0 | 0 | 0 | 0 | 0 | 1 | 0 |",
 		"| DeleteSandbox | 0 | 0 | 0 | 0 | – | – | – |", "- shim: ", "| completed | 2 | 1 |", "- Nothing to kill: shim at StartAgent 1",
+		"| 2 | 1 | 1 | 0 | 0 | 1.5 | 4 |",
 	} {
 		require.Contains(t, text, says)
 	}

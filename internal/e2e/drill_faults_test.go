@@ -30,7 +30,8 @@ type fault struct {
 type injection struct {
 	fault
 	outcome    outcome
-	tries      int // earlier injections of this fault
+	tries      int  // earlier injections of this fault
+	goesOn     bool // the task gets another attempt after its end
 	made       task.Task
 	span       *span
 	injectedAt time.Time // zero: there was nothing to kill
@@ -69,7 +70,7 @@ func (d *drill) injectSome(few []fault) {
 	for i, one := range few {
 		all := outcomesOf(one.step)
 		stop := d.busy(i%3 == 2)
-		if b := (&injection{fault: one, outcome: all[i%len(all)]}); d.injectFault(b) == missed {
+		if b := (&injection{fault: one, outcome: all[i%len(all)], goesOn: i%4 == 0}); d.injectFault(b) == missed {
 			d.injectFault(&injection{fault: one, outcome: b.outcome, tries: 1})
 		}
 		stop()
@@ -85,7 +86,7 @@ func (d *drill) play(rounds int) {
 		loaded := 3*(hits+1) > 2*rounds // the last third, so that all installations are loaded at the same time
 		stop := d.busy(loaded)
 		for try := range mostTries {
-			where := d.injectFault(&injection{fault: next, outcome: all[d.random.IntN(len(all))], tries: try})
+			where := d.injectFault(&injection{fault: next, outcome: all[d.random.IntN(len(all))], tries: try, goesOn: true})
 			if where != missed {
 				hits++
 				d.tally.count(loaded)
@@ -129,6 +130,10 @@ func (d *drill) injectFault(b *injection) string {
 	if wrong != "" {
 		d.t.Errorf("%s at %s: %s; %s", b.target.name, b.step, wrong, diskLeft(d.dir))
 	}
+	if b.goesOn && got.over {
+		d.anotherAttempt(got.Task)
+	}
+	d.tally.addNext(d.compareAttempts(b.made.ID))
 	d.t.Logf("%s at %s: %s; %s: %t; %s", b.target.name, b.step, where, b.outcome.name, wrong == "", time.Since(begun).Round(time.Millisecond))
 	return where
 }

@@ -10,6 +10,7 @@ import (
 	apiclient "github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/testkit/scribble"
 )
 
 // outcome is the expected end of a task.
@@ -32,7 +33,9 @@ const drillReason = "requested by the drill"
 // outcomes returns all outcomes. Only the first is published.
 func outcomes() []outcome {
 	const spends = `{"usage":{"input_tokens":1000,"output_tokens":1000}}`
-	work := func(steps ...string) []string { return append([]string{stepWrite, stepCommit, stepUnsaved}, steps...) }
+	work := func(steps ...string) []string {
+		return append([]string{bashStep(scribble.List), stepWrite, stepCommit, stepUnsaved, bashStep(stepScribble)}, steps...)
+	}
 	again := []string{`{"write":{"path":"feedback","content":"{{feedback}}"}}`, `{"bash":{"command":"grep -q '` + drillReason + `' feedback || sleep 300","timeout_s":400}}`}
 	return []outcome{
 		{name: "completed", steps: work(stepComplete), status: task.StatusCompleted, attempts: 1},

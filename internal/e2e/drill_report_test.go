@@ -52,13 +52,15 @@ A fault kills a process with SIGKILL, freezes the Temporal server, or makes a pr
 - A server process is killed up to 40 ms after the step is scheduled. A process inside a sandbox is killed as soon as it runs.
 - Each task has an expected outcome. A fault at the sandbox or its provider may cost one attempt more.
 - A fault that hits after the end of its step, by Temporal's clock, is counted separately.
+- Each agent changes uncommitted files all the time, about every 60 ms, and stages some. A checkpoint is taken every %s.
+  A task gets another attempt after its end, unless it is over its budget.
 
 The run:
 
 - command: `+"`%s make drill`"+`, with %d installations in parallel at each provider
 - date: %s, duration %s, version %s
 - machine: %s
-`, r.order, r.order.installations(), r.began.UTC().Format("2006-01-02"), time.Since(r.began).Round(time.Minute), version(), machine())
+`, drillCheckpoints, r.order, r.order.installations(), r.began.UTC().Format("2006-01-02"), time.Since(r.began).Round(time.Minute), version(), machine())
 	for _, t := range r.tallies {
 		t.print(&b)
 	}
@@ -79,6 +81,7 @@ func (t *tally) print(b *strings.Builder) {
 	}
 	t.printCells(b)
 	t.printEnds(b)
+	t.printNext(b)
 	t.printMisses(b)
 }
 
@@ -119,6 +122,14 @@ func (t *tally) printEnds(b *strings.Builder) {
 	for _, wrong := range t.wrongs {
 		fmt.Fprintf(b, "\nWrong outcome: %s\n", wrong)
 	}
+}
+
+// printNext prints what attempts began with.
+func (t *tally) printNext(b *strings.Builder) {
+	n := t.began
+	fmt.Fprint(b, "\nThe files with which an attempt began, compared byte by byte with those of the attempt before: paths, modes, link targets, contents, and what is staged.\n\n"+
+		"| compared | equal to the last checkpoint | newer than that | marked as torn | unmarked torn, older or other | seconds lost at most | without a checkpoint before |\n|---:|---:|---:|---:|---:|---:|---:|\n")
+	fmt.Fprintf(b, "| %d | %d | %d | %d | %d | %.1f | %d |\n", n.compared, n.equal, n.newer, n.torn, len(n.wrong), n.lost.Seconds(), n.none)
 }
 
 // printMisses lists the faults that hit after their step, or had nothing to kill.

@@ -23,6 +23,8 @@ type tally struct {
 
 	sandboxes, alive, unverified, unreceipted int
 
+	began nextAttempts
+
 	loaded  int     // faults beside a busy machine
 	highest float64 // one-minute load average
 }
@@ -85,6 +87,12 @@ func (t *tally) add(b *injection, where, wrong string, attempts int) {
 	if attempts > b.outcome.attempts {
 		end.again++
 	}
+}
+
+func (t *tally) addNext(n nextAttempts) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.began.add(n)
 }
 
 func scoreOf[K comparable](all map[K]*score, key K) *score {

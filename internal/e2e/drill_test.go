@@ -13,6 +13,9 @@ import (
 	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 )
 
+// drillCheckpoints is the interval of checkpoints.
+const drillCheckpoints = "500ms"
+
 // site is one provider with every target of its faults.
 type site struct {
 	provider   string
@@ -60,7 +63,8 @@ func (o drillOrder) installations() int {
 }
 
 // TestLeakDrill proves P1: it kills a process at every step of spawn, run and delete. Afterwards every task
-// has the expected outcome, and every sandbox is deleted and recorded.
+// has the expected outcome, and every sandbox is deleted and recorded. Each attempt began with the files of the one before, or an earlier
+// checkpoint of them.
 func TestLeakDrill(t *testing.T) { //nolint:tparallel // the installations run in parallel, as a group
 	t.Parallel()
 	o := readDrillOrder(t)
@@ -118,13 +122,13 @@ func drillAt(t *testing.T, o drillOrder, installation int, tally *tally) {
 	s := tally.site
 	g := s.open(t)
 	settings := map[string]string{ // for the outcome "timed out", and for an agent that dies before its first event
-		"OMOI_TASK_IDLE_TIMEOUT": "2s", "OMOI_TASK_STARTUP_TIMEOUT": "8s",
+		"OMOI_TASK_IDLE_TIMEOUT": "2s", "OMOI_TASK_STARTUP_TIMEOUT": "8s", "OMOI_CHECKPOINT_INTERVAL": drillCheckpoints,
 	}
 	maps.Copy(settings, g.settings)
 	d := &drill{rig: newRig(t, settings), site: s, ground: g, tally: tally, load: o.load}
 	d.random = rand.New(rand.NewPCG(o.seed, uint64(len(s.provider)+installation<<8)))
 	d.up()
-	d.at = d.repo()
+	d.at = d.keepingRepo()
 	if o.rounds == 0 {
 		d.injectSome(someFaults(s, o.seed))
 	} else {

@@ -65,7 +65,7 @@ func (r *rig) again(name string, start func()) {
 func TestEverythingOfAProjectStopsAndGoesOn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, map[string]string{"OMOI_TASK_HEARTBEAT_TIMEOUT": "60s", "MAX_CONCURRENT_TASKS_PER_PROJECT": "2"}).up()
-	repo, other := r.repo(), r.repo()
+	repo, other := r.keepingRepo(), r.repo()
 	var made []task.Task
 	for range 2 {
 		made = append(made, r.submit(repo, script(twoTries()...)))
@@ -113,7 +113,7 @@ func TestEverythingOfAProjectStopsAndGoesOn(t *testing.T) {
 func TestARaisedBudgetContinuesTheTask(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, map[string]string{"OMOI_TASK_HEARTBEAT_TIMEOUT": "60s"}).up()
-	repo := r.repo()
+	repo := r.keepingRepo()
 	made := r.submit(repo, script(twoTries(`{"usage":{"input_tokens":10,"output_tokens":10,"cost_usd":1}}`)...),
 		func(in *apiclient.CreateTaskRequest) { in.Budget = &apiclient.Budget{USD: 0.5} })
 	before := r.parked(made.ID, task.BlockedBudget)

@@ -49,7 +49,7 @@ func activityOf(e *history.HistoryEvent) string {
 func TestWorkerKilledAtEachStep(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil).up()
-	repo := r.repo()
+	repo := r.keepingRepo()
 	all := append(steps(), localSteps()...)
 	for _, step := range all {
 		made := r.submit(repo, script(stepWrite, stepCommit, stepUnsaved, stepComplete)) // something to salvage

@@ -123,7 +123,9 @@ func TestCommandAgent(t *testing.T) {
 	require.True(t, got.Continuous)
 	require.Contains(t, string(got.Result), "made it")
 	require.Equal(t, "hi\n", r.run("git", "-C", repo, "show", text(got.Branch)+":hi.txt").stdout)
-	for id, why := range map[string]string{untested.ID: "red", forgetful.ID: "lost.txt", failing.ID: "exit code 3"} {
+	forgot := r.ends(forgetful.ID, task.StatusCompleted)
+	require.Equal(t, "lost\n", r.run("git", "-C", repo, "show", text(forgot.Branch)+":lost.txt").stdout, "omoi commits what the agent left")
+	for id, why := range map[string]string{untested.ID: "red", failing.ID: "exit code 3"} {
 		got := r.ends(id, task.StatusFailed)
 		require.Equal(t, task.ClassAgentError, got.FailureClass)
 		require.Contains(t, text(got.ErrorMessage), why)

@@ -66,10 +66,15 @@ func judged(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if err := flag.Set("test.parallel", strconv.Itoa(runtime.GOMAXPROCS(0)+1)); err != nil { // each test waits for other processes; -parallel wins
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil { // tests wait for other processes; -parallel wins
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	if scratch, err = os.MkdirTemp("", "omoi-e2e-shared-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(scratch)
 	answers = apitest.NewTransport(doc, http.DefaultTransport)
 	http.DefaultTransport = answers
 	code := m.Run()

@@ -87,11 +87,15 @@ func newRigOf(t *testing.T, programs string, settings map[string]string) *rig {
 }
 
 func (r *rig) startStack() {
-	stack, err := devstack.Start(context.Background(), devstack.Config{
+	cfg := devstack.Config{
 		Home: filepath.Join(r.dir, "home"), DataRoot: filepath.Join(r.dir, "data"),
 		Namespace: "default", SearchAttributes: []string{contract.AttributeStatus, contract.AttributeProject, contract.AttributeOrg},
 		Throwaway: true, Log: slog.New(slog.DiscardHandler),
-	})
+	}
+	if r.programs == "" {
+		r.copyTemplate(cfg)
+	}
+	stack, err := devstack.Start(context.Background(), cfg)
 	require.NoError(r.t, err)
 	r.stack = stack
 	info := stack.Info()
@@ -253,7 +257,13 @@ func (r *rig) temporalCLI(args ...string) result {
 
 func (r *rig) run(path string, args ...string) result {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	return r.within(patience, path, args...)
+}
+
+// within is run for a program that may take longer.
+func (r *rig) within(limit time.Duration, path string, args ...string) result {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, path, args...)
@@ -283,6 +293,15 @@ func (r *rig) repo() string {
 		require.Zero(r.t, res.code, res.stderr)
 	}
 	return bare
+}
+
+// keepingRepo returns a repository of a project in which omoi saves uncommitted changes and does not commit them.
+func (r *rig) keepingRepo() string {
+	r.t.Helper()
+	repo := r.repo()
+	made := r.omoi("project", "create", "--repo", repo, "--settings", `{"commit_leftovers":false}`)
+	require.Zero(r.t, made.code, made.stderr)
+	return repo
 }
 
 // script is an execution_config with a script of the given steps, each a JSON object.

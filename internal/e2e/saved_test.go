@@ -98,7 +98,7 @@ func TestWorkIsSavedOnEveryKindOfEnd(t *testing.T) {
 	r := newRig(t, map[string]string{
 		"MAX_CONCURRENT_TASKS_PER_PROJECT": "20", "OMOI_REAPER_INTERVAL": "3s", "OMOI_REAPER_GRACE_PERIOD": "1s", "SANDBOX_DISK_GB": "0.2",
 	}).up()
-	repo := r.repo()
+	repo := r.keepingRepo()
 	r.endAndSave(repo, endings())
 	r.linkIsSaved(repo)
 	r.stop("worker")
@@ -125,7 +125,7 @@ func (r *rig) linkIsSaved(repo string) {
 	require.NotEqual(r.t, -1, at, listed.stdout)
 	saved := page.Items[at]
 	require.Equal(r.t, []any{1, int64(len("work"))}, []any{saved.Files, saved.Bytes})
-	require.Contains(r.t, strings.Join(saved.Notes, " "), `"newlib" is a repository of its own`)
+	require.Contains(r.t, strings.Join(saved.Notes, " "), `"newlib" is a separate repository`)
 	require.Equal(r.t, "work", r.run("git", "-C", repo, "show", saved.Ref+":newlib/inside.txt").stdout)
 }
 

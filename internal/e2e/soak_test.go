@@ -53,7 +53,7 @@ const batch = 10
 // on the speed of the machine.
 func (s *soak) run() {
 	s.t.Helper()
-	s.at = s.repo()
+	s.at = s.keepingRepo()
 	before := s.sizes()
 	s.began = time.Now()
 	for left := s.tasks; left > 0; left -= batch {

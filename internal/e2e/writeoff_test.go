@@ -44,7 +44,12 @@ func TestWorkflowsThatNobodyLoaded(t *testing.T) {
 	conflict(t, err, "its workflow was terminated")
 	r.terminated(asked.ID)
 
+	_, err = r.pool.Exec(context.Background(), `INSERT INTO outages (part, since, until) VALUES ('frozen', now() - interval '1 min', 'infinity')`)
+	require.NoError(t, err)
 	r.startWorker()
+	r.eventually("time counts again after an omoi dev that was killed", func() bool {
+		return r.count(`SELECT count(*) FROM outages WHERE part = 'frozen' AND until = 'infinity'`) == 0
+	})
 	r.terminated(left.ID)
 	require.Zero(t, r.count(`SELECT count(*) FROM slots`))
 	r.retry(left.ID)
@@ -71,8 +76,11 @@ func TestADivergedBranchNeedsAnotherAttempt(t *testing.T) {
 	require.Contains(t, got.Why, "starts a new attempt")
 
 	r.retry(made.ID)
-	r.until(made.ID, "has a second attempt at work", func(t task.Task) bool {
+	second := r.until(made.ID, "has a second attempt", func(t task.Task) bool {
 		return t.AttemptCount == 2 && t.Status == task.StatusRunning
+	})
+	r.eventually("it lacks the commit of somebody else in its checkpoint, and makes its workspace from the branch", func() bool {
+		return r.count(`SELECT count(*) FROM sandbox_events WHERE sandbox_id = $1 AND event_type = 'agent.tool_use'`, text(second.SandboxID)) > 0
 	})
 	r.release(made.ID)
 	got = r.ends(made.ID, task.StatusCompleted)

@@ -21,6 +21,7 @@ const (
 	AgentSkillCompleted       = "agent.skill_completed"
 	AgentFileEdited           = "agent.file_edited"
 	AgentFilesUnreported      = "agent.files_unreported"
+	AgentCommitted            = "agent.committed"
 	AgentCompleted            = "agent.completed"
 	AgentError                = "agent.error"
 	AgentFailed               = "agent.failed"
@@ -33,6 +34,10 @@ const (
 	AgentSetupStarted         = "agent.setup_started"
 	AgentSetupCompleted       = "agent.setup_completed"
 	AgentResumeFailed         = "agent.resume_failed"
+	AgentCheckpoint           = "agent.checkpoint"
+	AgentCheckpointFailed     = "agent.checkpoint_failed"
+	AgentRestored             = "agent.restored"
+	AgentRestoreFailed        = "agent.restore_failed"
 	AgentEventsDropped        = "agent.events_dropped"
 	AgentSpoolDegraded        = "agent.spool_degraded"
 	ContinuousStarted         = "continuous.started"
@@ -80,6 +85,7 @@ var table = [...]Entry{
 	{AgentSkillCompleted, Work | anyone},
 	{AgentFileEdited, Work | anyone},
 	{AgentFilesUnreported, Work | ByAgent | ByProgram},
+	{AgentCommitted, Work | ByAgent | worker},
 	{AgentCompleted, Completion | anyone},
 	{AgentError, Failure | anyone},
 	{AgentFailed, Failure | ByProgram | ByWorker | ByServer},
@@ -92,6 +98,10 @@ var table = [...]Entry{
 	{AgentSetupStarted, Work | ByAgent},
 	{AgentSetupCompleted, Work | ByAgent},
 	{AgentResumeFailed, Work | ByAgent | worker},
+	{AgentCheckpoint, Background | ByAgent | worker},
+	{AgentCheckpointFailed, Background | ByAgent | worker},
+	{AgentRestored, Work | ByAgent | worker},
+	{AgentRestoreFailed, Work | ByAgent | worker},
 	{AgentEventsDropped, Work | MustArrive | ByAgent | worker},
 	{AgentSpoolDegraded, Work | ByAgent},
 	{ContinuousStarted, Work | ByAgent | ByWorker | worker},

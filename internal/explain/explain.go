@@ -174,6 +174,8 @@ func (f WhyFacts) blocked() Explanation {
 		return f.suspended("The budget of the task or its project is spent; the work is saved", lastReason(t), RaiseBudget(t))
 	case task.BlockedPaused:
 		return f.paused()
+	case task.BlockedSuspended:
+		return f.suspended("A user suspended the task; the work is saved", lastReason(t), "omoi retry "+t.ID)
 	case task.BlockedUnknownTooLong:
 		return f.suspended("The sandbox was unreachable for too long; the work is saved as far as possible", lastReason(t), "omoi retry "+t.ID)
 	case task.BlockedReview:

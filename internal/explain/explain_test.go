@@ -131,6 +131,7 @@ func TestExplain_CoversEveryState(t *testing.T) {
 		"paused":          {about(pending, blocked(task.BlockedPaused, nil)), "suspended", "project is paused", "omoi project resume P", []int64{9}},
 		"project paused":  {about(pending, blocked(task.BlockedPaused, queued(task.Reason{Code: task.ReasonProjectPaused}))), "suspended", "project is paused", "omoi project resume P", nil},
 		"all paused":      {about(pending, blocked(task.BlockedPaused, queued(task.Reason{Code: task.ReasonOrganizationPaused}))), "suspended", "ORCHESTRATOR_ENABLED=false", "omoi config show", nil},
+		"by a user":       {about(pending, blocked(task.BlockedSuspended, nil)), "suspended", "user suspended the task; the work is saved: the reason (event 9 of attempt 1).", "omoi retry T", []int64{9}},
 		"review":          {about(pending, blocked(task.BlockedReview, nil)), "suspended", "gave no verdict: the reason (event 9 of attempt 1).", "omoi review T --approve", []int64{9}},
 		"unreached":       {about(pending, blocked(task.BlockedUnknownTooLong, nil)), "suspended", "was unreachable", "omoi retry T", []int64{9}},
 
@@ -234,7 +235,7 @@ func TestExplain_EveryTaskHasAnAnswer(t *testing.T) {
 	t.Parallel()
 	reasons := []task.BlockedReason{
 		"", task.BlockedDependency, task.BlockedDependencyFailed, task.BlockedProviderLimit, task.BlockedBudget, task.BlockedPaused,
-		task.BlockedUnknownTooLong, task.BlockedReview, "for a reason of tomorrow",
+		task.BlockedSuspended, task.BlockedUnknownTooLong, task.BlockedReview, "for a reason of tomorrow",
 	}
 	classes := []task.FailureClass{
 		"", task.ClassInfrastructure, task.ClassProviderLimit, task.ClassAgentError, task.ClassResources, task.ClassStopped, task.ClassInvalidInput,

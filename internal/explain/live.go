@@ -16,6 +16,8 @@ func (f WhyFacts) live() Explanation {
 	case t.WaitingFor.Code != "":
 		e.State, e.Next = StandsUnknown, f.printed()
 		e.Why = task.Sentence(begun+", and its state is unknown, which alone does not end it", Reason(t.WaitingFor))
+	case p == nil && t.Group == task.GroupNeedsYou:
+		e.State, e.Next, e.Why = StandsWaiting, send(t.ID), begun+"; its agent waits for a message."
 	case p == nil:
 		if t.Status == task.StatusAssigned {
 			e.State = StandsStarting

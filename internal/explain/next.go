@@ -1,7 +1,9 @@
 package explain
 
 import (
+	"cmp"
 	"encoding/json"
+	"strings"
 
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -14,11 +16,11 @@ func queueNext(t task.Task) string {
 	case OutOfBudget(t):
 		return RaiseBudget(t)
 	case t.QueueReason.Code == task.ReasonAutonomousOff:
-		return "omoi project update " + t.ProjectID + " --autonomous-execution"
+		return "omoi project update " + projectOf(t) + " --autonomous-execution"
 	case t.QueueReason.Code == task.ReasonOrganizationLimit, t.QueueReason.Code == task.ReasonOrganizationPaused:
 		return "omoi organization list"
 	case t.QueueReason.Code == task.ReasonProjectLimit:
-		return "omoi project update " + t.ProjectID + " --max-concurrent-tasks <n>"
+		return "omoi project update " + projectOf(t) + " --max-concurrent-tasks <n>"
 	}
 	return "omoi ps"
 }
@@ -80,11 +82,17 @@ func setupNext(t task.Task, reason task.Reason) string {
 	_ = json.Unmarshal(t.Execution, &own) // validated when the task was accepted
 	switch {
 	case reason.Code == task.ReasonSetupTimeout:
-		return "omoi project update " + t.ProjectID + " --setup-timeout <time>"
+		return "omoi project update " + projectOf(t) + " --setup-timeout <time>"
 	case own.Setup != nil:
 		return "omoi show " + t.ID
 	}
-	return "omoi project update " + t.ProjectID + ` --setup "<command>"`
+	return "omoi project update " + projectOf(t) + ` --setup "<command>"`
+}
+
+// projectOf names the project of a task: by its key, which begins the key of the task, or by its ID.
+func projectOf(t task.Task) string {
+	key, _, _ := strings.Cut(t.Key, "-")
+	return cmp.Or(key, t.ProjectID)
 }
 
 // OutOfBudget reports whether a task waits for a higher budget, suspended or before its admission.

@@ -51,8 +51,10 @@ func whyPending(t task.Task) string {
 		return "The task is " + Reason(t.QueueReason) + "."
 	case t.WaitingFor.Code != "":
 		return task.Sentence("The task is admitted and waits", Reason(t.WaitingFor))
-	case t.AttemptCount > 0:
+	case len(t.Attempts) > 0:
 		return whyEnded(t) + starting(t)
+	case t.AttemptCount > 0: // lists know no attempts: the newest may have ended, or have no sandbox yet
+		return "The next attempt is starting."
 	case t.HoldsSlot:
 		return "Admitted; creating branch and sandbox."
 	}

@@ -33,6 +33,7 @@ func TestWhy_IsOneOrTwoSentences(t *testing.T) {
 		},
 		"sandbox was unreachable":                       {Status: task.StatusPending, Blocked: task.BlockedUnknownTooLong},
 		"Attempt 2 ended: it died. Starting attempt 3.": {Status: task.StatusPending, AttemptCount: 2, Attempts: []task.Attempt{{Reason: "it died", EndedAt: &ended}}},
+		"The next attempt is starting.":                 {Status: task.StatusPending, AttemptCount: 1},
 		"is starting in":                                {Status: task.StatusAssigned, AttemptCount: 1, SandboxID: &box},
 		"running in sandbox abc":                        {Status: task.StatusRunning, AttemptCount: 1, SandboxID: &box},
 		"asked for a revision":                          {Status: task.StatusNeedsRevision, Revisions: 1},
@@ -73,4 +74,10 @@ func TestWhy_NamesTheReviewThatAsksForARevision(t *testing.T) {
 	review := task.Validation{Round: 2, SandboxID: "s", Feedback: "add tests"}
 	why := explain.Why(task.Task{Status: task.StatusNeedsRevision, Rounds: 3, Reviews: []task.Validation{review}}, explain.Outage{})
 	require.Equal(t, "round 2 of 3: the validator said no: add tests. The next attempt is starting.", why)
+}
+
+func TestWhy_NamesTheProjectByItsKey(t *testing.T) {
+	t.Parallel()
+	waits := task.Task{Key: "APP-12", ProjectID: "P", Status: task.StatusPending, QueueReason: task.Reason{Code: task.ReasonProjectLimit}}
+	require.Equal(t, "omoi project update APP --max-concurrent-tasks <n>", explain.Explain(explain.WhyFacts{Task: waits}).Next)
 }

@@ -8,36 +8,36 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Action is what is done about feedback that waits.
+// Action is what omoi does with pending feedback.
 type Action string
 
-// What is done about feedback that waits.
+// Values of [Action].
 const (
-	ActionTell  Action = "tell"  // the agent that is at work
-	ActionStart Action = "start" // a task that goes on with the branch
+	ActionTell  Action = "tell"  // send a message to the running agent
+	ActionStart Action = "start" // create a task that continues the branch
 	ActionWait  Action = "wait"
 	ActionDrop  Action = "drop"
 )
 
-// Case is what [Decide] needs to know.
+// Case is the input of [Decide]. All feedback in a Case belongs to one pull request.
 type Case struct {
 	On        Mode
-	Status    task.Status   // of the newest task of the pull request
-	Listens   bool          // its agent can be told
+	Status    task.Status   // status of the newest task of the pull request
+	Listens   bool          // the agent of that task can receive a message
 	Closed    bool          // the pull request is closed or merged
-	Rounds    int           // tasks that feedback has started
-	MaxRounds int           // that it may start
-	Age       time.Duration // of the oldest that waits
+	Rounds    int           // tasks that feedback has created
+	MaxRounds int           // maximum of Rounds
+	Age       time.Duration // age of the oldest pending feedback
 }
 
-// Decide says what is done about feedback that waits, and why. A task that failed goes on when a person retries
-// it: its agent is told then. A completed task cannot be run again, hence a new one.
+// Decide returns what omoi does with pending feedback, and the reason. Feedback of a failed task waits: its agent
+// receives the feedback after a retry. A completed task cannot be retried, so that feedback creates a new task.
 func Decide(c Case) (Action, string) {
 	switch {
 	case c.Closed:
 		return ActionDrop, "the pull request is closed"
 	case c.On != ModeMessage && c.On != ModeRevise:
-		return ActionDrop, "the project wants none (omoi project update --on-feedback)"
+		return ActionDrop, "feedback is off for the project (omoi project update --on-feedback)"
 	case c.Status == task.StatusCancelled:
 		return ActionDrop, "the task was cancelled"
 	case c.Status == task.StatusCompleted:
@@ -45,37 +45,38 @@ func Decide(c Case) (Action, string) {
 	case c.Listens:
 		return ActionTell, ""
 	case c.Age > Window:
-		return ActionDrop, "no agent could be told in three days"
+		return ActionDrop, "no agent could receive a message for three days"
 	case c.Status == task.StatusFailed:
-		return ActionWait, "the task has failed; its agent is told after omoi retry"
+		return ActionWait, "the task has failed: its agent receives the feedback after omoi retry"
 	}
-	return ActionWait, "the agent is told as soon as it can be"
+	return ActionWait, "waiting for an agent that can receive a message"
 }
 
 func decideCompleted(c Case) (Action, string) {
 	switch {
 	case c.On != ModeRevise:
-		return ActionDrop, "no agent is at work, and the project starts none (omoi project update --on-feedback=revise)"
+		return ActionDrop, "the task is completed and the project creates no tasks for feedback (omoi project update --on-feedback=revise)"
 	case c.Rounds >= c.MaxRounds:
-		return ActionDrop, fmt.Sprintf("feedback has started %d of %d tasks for this pull request (github.max_followup_tasks)", c.Rounds, c.MaxRounds)
+		return ActionDrop, fmt.Sprintf("feedback has created %d of %d tasks for this pull request (github.max_followup_tasks)", c.Rounds, c.MaxRounds)
 	}
 	return ActionStart, ""
 }
 
-// Policy is how feedback is settled.
+// Policy configures how pending feedback is settled.
 type Policy struct {
-	MaxRounds int           // tasks that it may start for one pull request
-	Pause     time.Duration // until what nobody could be told is looked at again
+	MaxRounds int           // tasks that feedback may create for one pull request
+	Pause     time.Duration // minimum delay before waiting feedback is decided again
 }
 
-// Step is what one step of it did.
+// Step is the result of settling the feedback of one pull request.
 type Step struct {
-	Sandboxes []string // whose agents have a message
-	Started   []string // tasks
-	Dropped   []string // tasks for whose pull request something was dropped
+	Sandboxes []string // sandboxes whose agents have a new message
+	Started   []string // IDs of created tasks
+	Dropped   []string // IDs of tasks whose pull request had feedback dropped
 }
 
-// MayChangeNothing is an execution config that allows it, unless that says otherwise itself. One that cannot be read stays as it is.
+// MayChangeNothing returns an execution config that allows a task to change no file, by REQUIRE_CHANGES=false. A config
+// that sets REQUIRE_CHANGES, or that cannot be parsed, is returned unchanged.
 func MayChangeNothing(config json.RawMessage) json.RawMessage {
 	all, env := map[string]json.RawMessage{}, map[string]json.RawMessage{}
 	if len(config) > 0 && json.Unmarshal(config, &all) != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/feedback"
 )
 
-func TestATaskOfFeedbackMayChangeNothing(t *testing.T) {
+func TestMayChangeNothing(t *testing.T) {
 	t.Parallel()
 	for config, want := range map[string]string{
 		``:                                     `{"env":{"REQUIRE_CHANGES":"false"}}`,

@@ -1,43 +1,43 @@
-// Package feedback holds what others say of a pull request: its checks and its reviewers. [Decide] rules what omoi does about
-// it, and [Text] words it for an agent.
+// Package feedback defines feedback on a pull request: failed checks, reviews and comments. [Decide] decides what omoi
+// does with feedback, and [Text] renders feedback for an agent.
 package feedback
 
 import "time"
 
-// Feedback is what somebody outside of omoi said of a pull request of ours: its checks, its reviewers, or what became of
-// it. Its words come from anybody.
+// Feedback is one event about a pull request that omoi opened: a check, a review, a comment, or a change of its state.
+// Its texts are untrusted.
 type Feedback struct {
-	Delivery string // the host's id of it
-	Digest   []byte // of all that was signed: the same under another id is no other
+	Delivery string // delivery ID of the Git host
+	Digest   []byte // of the signed body: the same body under another ID is a duplicate
 	At       time.Time
 
 	Repo     string // owner/name
-	Numbers  []int  // of the pull requests that it may be about
+	Numbers  []int  // pull requests that the event may be about
 	Branches []string
 
 	Kind       Kind
-	Subject    string // told once for each pull request; empty: every time
-	Commit     string // of a check
-	Whole      bool   // a check that sums others of its commit up
+	Subject    string // one feedback for each subject of a pull request is sent; empty: all are
+	Commit     string // commit of a check
+	Whole      bool   // the check summarizes other checks of its commit
 	Author     string // login; empty: a machine
-	Opener     string // login of whoever opened the pull request
-	Note       string // one line: who says what, and where
-	Text       string // what was said; may be empty
+	Opener     string // login of the author of the pull request
+	Note       string // one line: author, kind and place
+	Text       string // what the author wrote; may be empty
 	URL        string
-	PullClosed bool          // it is closed or merged by now
-	PullState  string        // of [KindPull]: open, closed, merged
-	Settle     time.Duration // how long more of the same is waited for
+	PullClosed bool          // the pull request is closed or merged
+	PullState  string        // state that [KindPull] reports
+	Settle     time.Duration // how long omoi waits for more feedback before sending
 }
 
-// Kind says of what kind feedback is.
+// Kind is the kind of feedback.
 type Kind string
 
-// The kinds of feedback.
+// Kinds of feedback.
 const (
-	KindCheck   Kind = "check"   // something automatic failed
-	KindReview  Kind = "review"  // of the whole
-	KindComment Kind = "comment" // of a line, or in the conversation
-	KindPull    Kind = "pull"    // the pull request was closed, merged or opened again
+	KindCheck   Kind = "check"   // a check failed
+	KindReview  Kind = "review"  // of the whole pull request
+	KindComment Kind = "comment" // on a line, or in the conversation
+	KindPull    Kind = "pull"    // the pull request was closed, merged or reopened
 )
 
 // States of a pull request.
@@ -47,50 +47,50 @@ const (
 	PullMerged = "merged"
 )
 
-// Mode is what a project does about feedback.
+// Mode is what a project does with feedback.
 type Mode string
 
-// What a project may do about feedback.
+// Values of [Mode].
 const (
 	ModeOff     Mode = "off"
-	ModeMessage Mode = "message" // tell the agent that is at work
-	ModeRevise  Mode = "revise"  // and where none is, start a task that goes on with the branch
+	ModeMessage Mode = "message" // send to the running agent
+	ModeRevise  Mode = "revise"  // and, if no agent runs, create a task that continues the branch
 )
 
-// States of feedback that was taken.
+// States of accepted feedback.
 const (
-	StatePending      = "pending"      // waits to be sent
+	StatePending      = "pending"      // not sent yet
 	StateSent         = "sent"         // an agent has a message
 	StateAcknowledged = "acknowledged" // the agent acknowledged the message
 	StateTaskCreated  = "task_created"
 	StateIgnored      = "ignored"
 )
 
-// Bounds of feedback.
+// Limits of feedback.
 const (
-	Window            = 72 * time.Hour // older feedback is not taken, and what nobody could be told of for so long is dropped
-	MaxPerPullRequest = 200            // taken for one pull request
+	Window            = 72 * time.Hour // maximum age: older feedback is not accepted, and pending feedback is dropped
+	MaxPerPullRequest = 200            // accepted for one pull request
 	MaxNote           = 300            // characters of a note
 	MaxText           = 4_000          // characters of a text
-	mostTold          = 40_000         // bytes that one message or description has for feedback
-	mostAsked         = 12_000         // characters of what was asked first
+	mostTold          = 40_000         // bytes of feedback in one message or description
+	mostAsked         = 12_000         // characters of the first task's description
 	mostReviseTitle   = 200
 )
 
-// Noted is what became of feedback when it came.
+// Noted is the answer to a webhook delivery.
 type Noted struct {
 	State  string `json:"status" enum:"pending,noted,repeated,ignored,pong" doc:"pending: an agent or a new task will receive the feedback; noted: the event is recorded; repeated: the delivery was received before; ignored: reason says why; pong: answer to a ping."`
 	Reason string `json:"reason,omitempty" doc:"Why the feedback is ignored. Left out: not ignored."`
 	TaskID string `json:"task_id,omitempty" doc:"Task whose pull request the feedback is about. Left out: unknown."`
 }
 
-// What becomes of feedback beside [StatePending] and [StateIgnored].
+// States of [Noted], besides [StatePending] and [StateIgnored].
 const (
 	StateNoted    = "noted"
 	StateRepeated = "repeated"
 )
 
-// Item is feedback as people look at it.
+// Item is stored feedback with its state, for users.
 type Item struct {
 	Kind      Kind      `json:"kind" enum:"check,review,comment" doc:"check: a failed check; review: of the whole pull request; comment: on a line, or in the conversation."`
 	Author    string    `json:"author" doc:"Login at the Git host. Empty: a machine."`
@@ -103,7 +103,7 @@ type Item struct {
 	At        time.Time `json:"created_at" doc:"When omoi received the feedback."`
 }
 
-// TaskFeedback is what was said from outside of the pull request of a task, and what omoi did about it.
+// TaskFeedback is the feedback on the pull request of a task, with the tasks that the feedback created.
 type TaskFeedback struct {
 	RootID    string   `json:"root_id" doc:"Task that opened the pull request."`
 	Follows   string   `json:"follows" doc:"Task whose work this one continues. Empty: none."`

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Entry is one piece of feedback as an agent is told of it.
+// Entry is one piece of feedback as [Text] renders it.
 type Entry struct{ Note, Text, URL string }
 
 const (
@@ -15,8 +15,7 @@ const (
 	askedFirst = "\nThe branch holds the work so far. What was asked first:\n\n"
 )
 
-// Text is what an agent is told. What others wrote stands quoted, so that nothing of it looks like omoi's own
-// words, and is said to be theirs.
+// Text renders feedback for an agent. Every line that others wrote is quoted, so that none looks like a line of omoi.
 func Text(repo string, number int, entries []Entry) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "omoi: there is feedback from GitHub on pull request #%d of %s, which your branch is in.\n", number, repo)
@@ -44,7 +43,7 @@ func entryText(n int, e Entry) string {
 	return b.String()
 }
 
-// OneLine is text on one line, of at most n characters, without control characters.
+// OneLine returns text on one line of at most n characters, with control characters replaced.
 func OneLine(text string, n int) string {
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -55,7 +54,7 @@ func OneLine(text string, n int) string {
 	return Cut(strings.Join(strings.Fields(text), " "), n)
 }
 
-// Cut is the beginning of a text, of at most n characters; it says that it was cut.
+// Cut returns the first n characters of a text, followed by " [cut]" if the text is longer.
 func Cut(text string, n int) string {
 	runes := []rune(strings.ToValidUTF8(text, "\uFFFD"))
 	if len(runes) <= n {
@@ -64,17 +63,18 @@ func Cut(text string, n int) string {
 	return string(runes[:n]) + " [cut]"
 }
 
-// ReviseTitle is what a task is called that goes on with the work of another.
+// ReviseTitle returns the title of a task that continues the work of the task with this title.
 func ReviseTitle(title string) string {
 	return Cut("Revise: "+strings.TrimPrefix(title, "Revise: "), mostReviseTitle)
 }
 
-// ReviseDescription is what its agent is asked to do.
+// ReviseDescription returns the description of a task that works on feedback. first is the description of the first
+// task.
 func ReviseDescription(first, feedback string) string {
 	return feedback + askedFirst + Cut(first, mostAsked)
 }
 
-// Revised is the feedback in a description that [ReviseDescription] made, without what its agent alone is told.
+// Revised returns the feedback in a description made by [ReviseDescription], without the instructions to the agent.
 func Revised(description string) string {
 	feedback, _, _ := strings.Cut(description, askedFirst)
 	if _, entries, found := strings.Cut(feedback, rules); found {

@@ -268,7 +268,7 @@ func TestWhereNobodyListensTheStepIsRefused(t *testing.T) {
 	w.exec(`INSERT INTO agent_shutdowns (sandbox_id, left_at) VALUES ($1, now())`, box)
 	w.cycle(w.guardian(always()), named(1))
 	require.Equal(t, []string{"nudge refused"}, w.levels(box))
-	require.Equal(t, 1, w.count(`SELECT count(*) FROM interventions WHERE reason LIKE '%nobody listens%'`))
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM interventions WHERE reason LIKE '%reads no more messages%'`))
 }
 
 // A stored analysis can be repeated: the same events, rules and subject give the same verdict.

@@ -142,7 +142,7 @@ func (d *delivery) post(ctx context.Context, c RelayCommand) error {
 		return d.relay.runs.SignalCommand(ctx, d.unit.TaskID, contract.Command{ID: c.ID, Kind: c.Kind})
 	}
 	return d.relay.runs.StartTask(d.relay.cfg.Resume(ctx, c.Trace), contract.TaskInput{
-		TaskID: d.unit.TaskID, CommandID: c.ID, Title: shortTitle(d.relay.cfg.Scrub(c.Title)),
+		TaskID: d.unit.TaskID, CommandID: c.ID, Checkpoint: c.Checkpoint, Title: shortTitle(d.relay.cfg.Scrub(c.Title)),
 	}, c.Kind == contract.CommandRetry)
 }
 

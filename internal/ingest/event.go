@@ -101,3 +101,23 @@ func ParseEventID(sandboxID, id string) (sequence int64, ok bool) {
 	n, err := strconv.ParseUint(strings.TrimPrefix(id, sandboxID+":"), 10, 63)
 	return int64(n), err == nil
 }
+
+// OutlineEvent is an event without its content.
+type OutlineEvent struct {
+	Sequence  int64
+	EventType string
+	CreatedAt time.Time
+	Bytes     int    // stored size of the data
+	Tool      string // empty: none
+	CallID    string // ID of the tool call; empty: none
+	Failed    bool   // a failed tool call, or an error of the agent
+}
+
+// EventSearch asks for events that contain a text.
+type EventSearch struct {
+	SandboxID    string
+	Text         string
+	Types        []string // none: all
+	After, Until int64    // sequences
+	Limit        int
+}

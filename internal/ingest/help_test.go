@@ -77,6 +77,7 @@ func (unmetered) Committed(int, int, int, time.Duration) {}
 func (unmetered) Waited(time.Duration)                   {}
 func (unmetered) TurnedAway()                            {}
 func (unmetered) Lost(int)                               {}
+func (unmetered) CheckpointFailed(string)                {}
 func (unmetered) Sent(string)                            {}
 func (unmetered) Failed(string)                          {}
 func (unmetered) Dropped(string)                         {}

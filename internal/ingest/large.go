@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/omoi-dev/omoi/internal/event"
@@ -63,7 +64,7 @@ func mayBeLarge(e Event) bool { return len(e.Data) > LargeField || e.Type == eve
 // rest is short enough.
 func split(e Event) Event {
 	fields := map[string]json.RawMessage{}
-	if json.Unmarshal(e.Data, &fields) != nil {
+	if jsonv2.Unmarshal(e.Data, &fields, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
 		return e // the database will reject it
 	}
 	whole, large := e.Data, &Large{}
@@ -73,7 +74,7 @@ func split(e Event) Event {
 			whole = object(fields, slices.Sorted(maps.Keys(fields)))
 		}
 	}
-	out := longest(fields, plainLen(whole))
+	out := longest(fields)
 	switch {
 	case len(out) > 0 && unnamed(out):
 		e.Data, large.Fields, large.Names = json.RawMessage("{}"), whole, []string{Everything}
@@ -97,11 +98,13 @@ func split(e Event) Event {
 	return e
 }
 
-// longest returns the sorted names of the fields to remove so that the rest has at most size bytes.
-func longest(fields map[string]json.RawMessage, size int) []string {
-	lengths := make(map[string]int, len(fields))
+// longest returns the sorted names of the fields to remove so that the rest has at most [LargeRow] bytes.
+func longest(fields map[string]json.RawMessage) []string {
+	const around = len(`"":,`)
+	size, lengths := 0, make(map[string]int, len(fields))
 	for name, value := range fields {
 		lengths[name] = len(name) + plainLen(value)
+		size += lengths[name] + around
 	}
 	length := func(name string) int { return lengths[name] }
 	names := slices.SortedFunc(maps.Keys(fields), func(a, b string) int {

@@ -1,6 +1,10 @@
 package ingest
 
-import "time"
+import (
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/event"
+)
 
 // IntakeMeter counts the work of an Intake. Its methods are called for every request and must be cheap.
 type IntakeMeter interface {
@@ -12,7 +16,12 @@ type IntakeMeter interface {
 	TurnedAway()
 	// Lost counts requests whose transaction failed.
 	Lost(requests int)
+	// CheckpointFailed counts a failure with a checkpoint.
+	CheckpointFailed(reason string)
 }
+
+// CheckpointInSandbox is the reason of a failure that omoi-agent reported.
+const CheckpointInSandbox = "sandbox"
 
 // RelayMeter counts the signals of a relay. The argument what is start, command, admitted or digest.
 type RelayMeter interface {
@@ -46,6 +55,11 @@ func (i *Intake) measure(all []*waiter, outcomes []Outcome, began time.Time) {
 	for n, w := range all {
 		stored, duplicates = stored+outcomes[n].Stored, duplicates+outcomes[n].Duplicates
 		i.cfg.Meter.Waited(now.Sub(w.since))
+		for _, e := range w.request.Events[len(w.request.Events)-outcomes[n].Stored:] { // duplicates come first
+			if e.Type == event.AgentCheckpointFailed {
+				i.cfg.Meter.CheckpointFailed(CheckpointInSandbox)
+			}
+		}
 	}
 	i.cfg.Meter.Committed(len(all), stored, duplicates, now.Sub(began))
 }

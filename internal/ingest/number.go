@@ -1,5 +1,7 @@
 package ingest
 
+import "bytes"
+
 // mostExponent is the exponent of the largest double. The database stores a number digit by digit: the six bytes
 // 1e99999 would be returned as a hundred thousand, and a page of such numbers could not be returned.
 const mostExponent = 308
@@ -7,18 +9,31 @@ const mostExponent = 308
 // HasHugeNumber reports whether a well-formed JSON text contains a number with an exponent that no double has. Texts
 // inside the JSON do not count.
 func HasHugeNumber(data []byte) bool {
-	inText := false
 	for at := 0; at < len(data); at++ {
 		switch c := data[at]; {
 		case c == '"':
-			inText = !inText
-		case inText && c == '\\':
-			at++ // the escaped character
-		case !inText && c|0x20 == 'e' && at > 0 && isDigit(data[at-1]) && huge(data[at+1:]):
+			at += textLen(data[at:]) - 1
+		case c|0x20 == 'e' && at > 0 && isDigit(data[at-1]) && huge(data[at+1:]):
 			return true
 		}
 	}
 	return false
+}
+
+// textLen returns the length of the JSON string at the beginning of data, with its quotes.
+func textLen(data []byte) int {
+	for end := 1; end < len(data); end++ {
+		n := bytes.IndexByte(data[end:], '"')
+		if n < 0 {
+			break
+		}
+		end += n
+		before := data[:end]
+		if escapes := len(before) - len(bytes.TrimRight(before, `\`)); escapes%2 == 0 {
+			return end + 1
+		}
+	}
+	return len(data)
 }
 
 // huge reports whether the exponent at the beginning of text is above the maximum.

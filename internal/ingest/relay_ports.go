@@ -96,11 +96,13 @@ type Unit struct {
 type RelayCommand struct {
 	ID      string
 	Kind    string
-	Claimed bool      // a run has loaded the command: its start has arrived
-	Final   bool      // the task has ended, so that a retry is a new run
-	At      time.Time // when it was accepted
-	Title   string    // key and title of the task
-	Trace   string    // W3C traceparent of the request; empty: not traced
+	Claimed bool // a run has loaded the command: its start has arrived
+	Final   bool // the task has ended, so that a retry is a new run
+	// Checkpoint makes a retry a rewind, of a completed task too.
+	Checkpoint string
+	At         time.Time // when it was accepted
+	Title      string    // key and title of the task
+	Trace      string    // W3C traceparent of the request; empty: not traced
 }
 
 // LeftSandbox is the sandbox of an ended attempt.

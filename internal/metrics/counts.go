@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/omoi-dev/omoi/internal/guardian"
+	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -22,7 +23,7 @@ type counts struct {
 func newCounts(r *prometheus.Registry) counts {
 	c := counts{counters: map[string]*prometheus.CounterVec{}, histograms: map[string]*prometheus.HistogramVec{}, streams: gaugeVec(r, StreamsOpen)}
 	for _, name := range []string{
-		GitHubWebhooks, EventsStored, EventsDeduplicated, EventBatches, EventsRejected, RelaySent, RelayFailures, RelayDropped, TaskCompletions, AttemptsStarted,
+		GitHubWebhooks, EventsStored, EventsDeduplicated, EventBatches, EventsRejected, CheckpointsStored, CheckpointPackBytes, CheckpointFailures, CheckpointScanned, RelaySent, RelayFailures, RelayDropped, TaskCompletions, AttemptsStarted,
 		AttemptsEnded, ActivitiesCut, GuardianAnalyses, Interventions, ConductorAnalyses, ConductorLinks,
 	} {
 		m := find(name)
@@ -41,11 +42,14 @@ func newCounts(r *prometheus.Registry) counts {
 
 // begin shows what has not happened yet as 0, since a rate needs a beginning.
 func (c counts) begin() {
-	for _, name := range []string{EventsStored, EventsDeduplicated, EventBatches} {
+	for _, name := range []string{EventsStored, EventsDeduplicated, EventBatches, CheckpointsStored, CheckpointPackBytes, CheckpointScanned} {
 		c.add(name, 0)
 	}
 	for _, name := range []string{EventBatchSize, EventCommits, IngestWait} {
 		c.histograms[name].WithLabelValues()
+	}
+	for _, reason := range postgres.CheckpointFailures() {
+		c.add(CheckpointFailures, 0, reason)
 	}
 	for _, reason := range []string{"queue", "store"} {
 		c.add(EventsRejected, 0, reason)
@@ -117,6 +121,16 @@ func (c counts) TurnedAway() { c.add(EventsRejected, 1, "queue") }
 
 // Lost counts requests whose transaction failed.
 func (c counts) Lost(requests int) { c.add(EventsRejected, requests, "store") }
+
+// CheckpointStored counts a checkpoint by its pack and by the changes that only a scan found.
+func (c counts) CheckpointStored(packBytes, foundByScan int64) {
+	c.add(CheckpointsStored, 1)
+	c.add(CheckpointPackBytes, int(packBytes))
+	c.add(CheckpointScanned, int(foundByScan))
+}
+
+// CheckpointFailed counts a failure with a checkpoint.
+func (c counts) CheckpointFailed(reason string) { c.add(CheckpointFailures, 1, reason) }
 
 // Sent counts one message of the relay: start, command, admitted, digest.
 func (c counts) Sent(what string) { c.add(RelaySent, 1, what) }

@@ -63,6 +63,7 @@ func touched(t *testing.T) *metrics.Metrics {
 	m.Show(func(context.Context) (postgres.State, error) {
 		return postgres.State{
 			Tasks: map[string]int64{"running": 2}, Alive: map[string]int64{"local": 2}, Unverified: map[string]int64{"local": 1},
+			PackBytes: map[string]int64{"database": 8192, "objects": 4800, "unreadable": 0}, Checkpoints: 9 * time.Second,
 			LastSuccess: map[string]time.Time{"reaper": time.Unix(1700000000, 5e8), "guardian": time.Now(), "conductor": time.Now()}, RelayLag: time.Second,
 		}, nil
 	}, func() postgres.PoolUse { return postgres.PoolUse{Used: 1, Idle: 2, Max: 16, Waited: time.Second} }, time.Minute)
@@ -98,6 +99,23 @@ func TestState_ShowsTheTimeOfTheLastSuccess(t *testing.T) {
 	t.Parallel()
 	shown := scrape(t, touched(t).Handler())
 	require.InDelta(t, 1700000000.5, value(t, shown, metrics.ReaperSuccess), 0.001)
+}
+
+func TestCheckpoints(t *testing.T) {
+	t.Parallel()
+	m := touched(t)
+	require.Len(t, scrape(t, m.Handler())[metrics.CheckpointFailures].GetMetric(), len(postgres.CheckpointFailures()), "a rate needs a beginning")
+	m.CheckpointStored(100, 3)
+	m.CheckpointFailed(postgres.PackNotMoved)
+	shown := scrape(t, m.Handler())
+	require.InDelta(t, 100, value(t, shown, metrics.CheckpointPackBytes), 0)
+	require.InDelta(t, 3, value(t, shown, metrics.CheckpointScanned), 0)
+	require.InDelta(t, 9, value(t, shown, metrics.CheckpointAge), 0)
+	for _, one := range shown[metrics.CheckpointFailures].GetMetric() {
+		failed := one.GetLabel()[0].GetValue() == postgres.PackNotMoved
+		require.Equal(t, failed, one.GetCounter().GetValue() == 1, one)
+	}
+	require.Len(t, shown[metrics.CheckpointBytes].GetMetric(), 3)
 }
 
 // The names follow Prometheus' own rules.

@@ -15,6 +15,13 @@ const (
 	IngestWait         = "omoi_ingest_wait_seconds"
 	IngestQueue        = "omoi_ingest_queue_length"
 
+	CheckpointsStored   = "omoi_checkpoints_stored_total"
+	CheckpointPackBytes = "omoi_checkpoint_pack_bytes_total"
+	CheckpointFailures  = "omoi_checkpoint_failures_total"
+	CheckpointScanned   = "omoi_checkpoint_changes_found_by_scan_total"
+	CheckpointAge       = "omoi_checkpoint_age_seconds"
+	CheckpointBytes     = "omoi_checkpoint_stored_bytes"
+
 	RelaySent     = "omoi_relay_sent_total"
 	RelayFailures = "omoi_relay_failures_total"
 	RelayDropped  = "omoi_relay_dropped_total"
@@ -85,6 +92,13 @@ var catalogue = []Metric{ //nolint:gochecknoglobals // a constant table
 	{IngestWait, "histogram", nil, "Time from reading a request to its commit.", fromAPI},
 	{IngestQueue, "gauge", nil, "Requests that wait for a transaction.", fromAPI},
 
+	{CheckpointsStored, "counter", nil, "Stored checkpoints.", fromAPI},
+	{CheckpointPackBytes, "counter", nil, "Bytes of their packs.", fromAPI},
+	{CheckpointFailures, "counter", []string{"reason"}, "Failures with checkpoints: conflict (a sender has another pack, or is outdated), limit (too many bytes), database (could not store), object_store (the pack stays in the database until retention moves it), unreadable (a pack that was requested is missing or damaged, or its store does not answer), sandbox (omoi-agent reported agent.checkpoint_failed).", fromBoth},
+	{CheckpointScanned, "counter", nil, "Changes of files that inotify had not reported and a scan of all files found.", fromAPI},
+	{CheckpointAge, "gauge", nil, "Age of the newest checkpoint of a running attempt: the highest of all running attempts that have one. An unchanged workspace gets no new checkpoints.", fromBoth},
+	{CheckpointBytes, "gauge", []string{"store"}, "Bytes of stored checkpoints: database (size of its tables), objects (packs in checkpoint.store), unreadable (those of objects while checkpoint.store is empty).", fromBoth},
+
 	{RelaySent, "counter", []string{"what"}, "Messages that the relay sent to Temporal: start, command, admitted, digest.", fromAPI},
 	{RelayFailures, "counter", []string{"what"}, "Failed relay attempts, retried later: start, command, admitted, digest, store.", fromAPI},
 	{RelayDropped, "counter", []string{"what"}, "Messages that the relay gave up, each with an alert in the log: start, command, admitted, digest.", fromAPI},
@@ -94,7 +108,7 @@ var catalogue = []Metric{ //nolint:gochecknoglobals // a constant table
 	{Tasks, "gauge", []string{"status"}, "Tasks that have not ended, by status.", fromBoth},
 	{TasksQueued, "gauge", nil, "Tasks that wait for a slot.", fromBoth},
 	{TaskCompletions, "counter", []string{"outcome", "failure_class"}, "Ended tasks: completed, failed, cancelled. failure_class is set for failed tasks only. A retried task ends again.", fromWorker},
-	{AttemptsStarted, "counter", []string{"kind"}, "Started attempts: first, retry, revision, replacement, resumed, validation.", fromWorker},
+	{AttemptsStarted, "counter", []string{"kind"}, "Started attempts: first, retry, revision, replacement, resumed, rewound, forked, validation.", fromWorker},
 	{AttemptsEnded, "counter", []string{"outcome", "failure_class"}, "Ended attempts.", fromWorker},
 	{SlotsUsed, "gauge", nil, "Slots in use.", fromBoth},
 	{ActivitiesCut, "counter", []string{"activity"}, "Activities that were cancelled because Temporal did not answer a heartbeat in time or had timed them out. Each is retried.", fromWorker},

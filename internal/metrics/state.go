@@ -43,7 +43,7 @@ func (c *stateCollector) Collect(out chan<- prometheus.Metric) {
 		return
 	}
 	out <- gauge(CollectionFailed, 0)
-	for name, byLabel := range map[string]map[string]int64{Tasks: s.Tasks, Sandboxes: s.Alive, SandboxesUnverified: s.Unverified} {
+	for name, byLabel := range map[string]map[string]int64{Tasks: s.Tasks, Sandboxes: s.Alive, SandboxesUnverified: s.Unverified, CheckpointBytes: s.PackBytes} {
 		for label, n := range byLabel {
 			out <- gauge(name, float64(n), label)
 		}
@@ -52,6 +52,7 @@ func (c *stateCollector) Collect(out chan<- prometheus.Metric) {
 	out <- gauge(SlotsUsed, float64(s.Slots))
 	out <- gauge(RelayLag, s.RelayLag.Seconds())
 	out <- gauge(RelayEventLag, s.EventLag.Seconds())
+	out <- gauge(CheckpointAge, s.Checkpoints.Seconds())
 	for component, name := range map[string]string{"reaper": ReaperSuccess, "guardian": GuardianSuccess, "conductor": ConductorSuccess} {
 		if at, ran := s.LastSuccess[component]; ran {
 			out <- gauge(name, float64(at.UnixMilli())/1000)

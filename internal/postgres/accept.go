@@ -16,15 +16,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// errKeyTaken ends a transaction that lost the race for its idempotency key.
+// errKeyTaken ends a transaction that found its idempotency key taken by a concurrent one.
 var errKeyTaken = errors.New("the idempotency key is taken")
 
-// AcceptTask stores a task with everything that carries it out, in one transaction:
-// project and ticket where they are missing, the task, its dependencies, its idempotency
-// key, the command that starts it and the relay's due row; the gate may let it in at once.
+// AcceptTask stores a task in one transaction: project and ticket if they do not exist, the task, with copies of checkpoints for a
+// fork, its dependencies, its idempotency key, the command start and the due relay row. Admission runs in the same transaction.
 //
-// [task.CodeInvalid] names the field of an unknown ticket, project or dependency;
-// [task.CodeConflict] is an idempotency key that another body has used.
+// Errors: [task.CodeInvalid] with the field of an unknown ticket, project or dependency; [task.CodeConflict] for an
+// idempotency key that was used with another body.
 func (s *Store) AcceptTask(ctx context.Context, d task.NewTask) (task.Accepted, error) {
 	found, err := s.repeated(ctx, d)
 	if err != nil || found.Repeated {
@@ -41,7 +40,7 @@ func (s *Store) AcceptTask(ctx context.Context, d task.NewTask) (task.Accepted, 
 	return made, translate("accept a task", err)
 }
 
-// repeated answers the task that the draft's idempotency key made before, if it did.
+// repeated returns the task that an earlier request with the same idempotency key created, if any.
 func (s *Store) repeated(ctx context.Context, d task.NewTask) (task.Accepted, error) {
 	if d.IdempotencyKey == "" {
 		return task.Accepted{}, nil
@@ -53,7 +52,7 @@ func (s *Store) repeated(ctx context.Context, d task.NewTask) (task.Accepted, er
 	if !bytes.Equal(row.BodyHash, d.BodyHash) {
 		return task.Accepted{}, &task.Error{
 			Code: task.CodeConflict, Kind: task.KindKeyReused, Field: "Idempotency-Key",
-			Message: "The Idempotency-Key was used with another body, for task " + row.TaskID + ". Take a new key for a new task.",
+			Message: "The Idempotency-Key was used with another body, for task " + row.TaskID + ". Next: use a new key for a new task",
 		}
 	}
 	return task.Accepted{TaskID: row.TaskID, Repeated: true}, nil
@@ -64,12 +63,23 @@ func acceptTask(ctx context.Context, q *db.Queries, d task.NewTask) (task.Accept
 	if err := cmp.Or(d.NoAgent, ahead(d.DeadlineAt)); err != nil {
 		return made, err
 	}
+	fork, err := openFork(ctx, q, d)
+	if err != nil {
+		return made, err
+	}
 	projectID, ticketID, err := placeTask(ctx, q, d)
 	if err != nil {
 		return made, err
 	}
 	made.TicketID = ticketID
-	if err := insertTask(ctx, q, d, db.InsertTaskParams{ID: made.TaskID, ProjectID: projectID, TicketID: ticketID}); err != nil {
+	row := db.InsertTaskParams{ID: made.TaskID, ProjectID: projectID, TicketID: ticketID}
+	if err := fork.describe(ctx, d, &row); err != nil {
+		return made, err
+	}
+	if err := insertTask(ctx, q, d, row); err != nil {
+		return made, err
+	}
+	if err := fork.copyTo(ctx, made.TaskID, d.Agent); err != nil {
 		return made, err
 	}
 	if err := addDependencies(ctx, q, d.OrganizationID, made.TaskID, d.DependsOn); err != nil {
@@ -81,7 +91,7 @@ func acceptTask(ctx context.Context, q *db.Queries, d task.NewTask) (task.Accept
 	return made, startTask(ctx, q, d, made.TaskID, projectID)
 }
 
-// ahead fails with [task.CodeInvalid] if a deadline has passed.
+// ahead returns [task.CodeInvalid] if the deadline has passed.
 func ahead(deadline *time.Time) error {
 	if deadline == nil || deadline.After(time.Now()) {
 		return nil
@@ -89,11 +99,10 @@ func ahead(deadline *time.Time) error {
 	return task.Invalid("deadline_at", "The deadline %s is in the past: give a future time.", deadline.Format(time.RFC3339))
 }
 
-// startTask writes what makes the relay start the workflow, and runs the gate last: it
-// locks the organization.
+// startTask writes the command start and the due relay row. Admission runs last, because it locks the organization.
 func startTask(ctx context.Context, q *db.Queries, d task.NewTask, taskID, projectID string) error {
 	args := object{}
-	if d.Trace != "" { // the request's trace goes on in the workflow
+	if d.Trace != "" { // the workflow continues the trace of the request
 		args.set("traceparent", d.Trace)
 	}
 	if _, err := q.InsertCommand(ctx, db.InsertCommandParams{
@@ -107,7 +116,7 @@ func startTask(ctx context.Context, q *db.Queries, d task.NewTask, taskID, proje
 	return admit(ctx, q, d.OrganizationID, projectID)
 }
 
-// placeTask finds or makes the project and the ticket of a task.
+// placeTask finds or creates the project and the ticket of a task.
 func placeTask(ctx context.Context, q *db.Queries, d task.NewTask) (projectID, ticketID string, err error) {
 	if d.TicketID != "" {
 		row, err := q.TicketByID(ctx, d.OrganizationID, d.TicketID)
@@ -143,8 +152,8 @@ func placeProject(ctx context.Context, q *db.Queries, d task.NewTask) (string, e
 	return row.ID, err
 }
 
-// openProject fails with [task.CodeConflict] if the project is deleted, and keeps it from being deleted until the
-// transaction has ended.
+// openProject returns [task.CodeConflict] if the project is deleted. Until the transaction ends, the project cannot be
+// deleted.
 func openProject(ctx context.Context, q *db.Queries, id string) error {
 	_, err := q.OpenProject(ctx, id)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -161,7 +170,10 @@ func insertTask(ctx context.Context, q *db.Queries, d task.NewTask, p db.InsertT
 	p.TaskType, p.PhaseID, p.Priority, p.Mode = d.TaskType, d.PhaseID, d.Priority, d.Mode
 	p.Agent, p.Provider, p.Continuous = d.Agent, d.Provider, d.Continuous
 	p.MaxRetries, p.DeadlineAt = d.MaxRetries, d.DeadlineAt
-	p.ExecutionConfig, p.Budget, p.UserID = objectOr(d.Execution), jsonOf(d.Budget), orNull(d.UserID)
+	if p.ExecutionConfig == nil { // a fork has that of its source
+		p.ExecutionConfig = objectOr(d.Execution)
+	}
+	p.Budget, p.UserID = jsonOf(d.Budget), orNull(d.UserID)
 	var err error
 	if p.ValidationRounds, err = roundsOf(ctx, q, d, p.ProjectID); err != nil {
 		return err
@@ -172,7 +184,7 @@ func insertTask(ctx context.Context, q *db.Queries, d task.NewTask, p db.InsertT
 	return q.TrimBus(ctx)
 }
 
-// claimKey takes the idempotency key; two that come at once wait for each other here.
+// claimKey stores the idempotency key. Concurrent requests with the same key wait for each other here.
 func claimKey(ctx context.Context, q *db.Queries, d task.NewTask, taskID string) error {
 	if d.IdempotencyKey == "" {
 		return nil
@@ -186,7 +198,7 @@ func claimKey(ctx context.Context, q *db.Queries, d task.NewTask, taskID string)
 	return err
 }
 
-// unknown blames the field that named something which is not there.
+// unknown turns a missing row into an error that names the field with the unknown ID.
 func unknown(err error, field, kind, id string) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return task.Invalid(field, "Unknown %s %s.", kind, id)

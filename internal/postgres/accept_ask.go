@@ -1,19 +1,21 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// AskTask judges what is asked of a task on the state that is projected now, and writes
-// the command and the relay's due row in the same transaction.
+// AskTask checks a command against the stored state of its task. The command and the due relay row are written in the
+// same transaction.
 //
-// [task.CodeNotFound]: the organization has no such task; [task.CodeForbidden]: the sandbox that
-// speaks was never the task's; [task.CodeConflict]: the task's state does not allow it. In the
-// wire form a late ask is stored with its receipt instead. Asking for the same cancel,
-// fail or retry again while one is under way answers that one.
+// Errors: [task.CodeNotFound] if the organization has no such task; [task.CodeForbidden] if the sender is a sandbox of
+// another task; [task.CodeConflict] if the state of the task does not allow the command. A late command of the legacy
+// API is stored with its receipt instead. A repeated cancel, fail or retry returns the pending command, which
+// must have the same feedback.
 func (s *Store) AskTask(ctx context.Context, a task.CommandRequest) (task.CommandResult, error) {
 	asked, err := txResult(ctx, s, func(q *db.Queries) (task.CommandResult, error) {
 		asked, _, err := askTask(ctx, q, a)
@@ -22,21 +24,21 @@ func (s *Store) AskTask(ctx context.Context, a task.CommandRequest) (task.Comman
 	return asked, translate("ask for "+a.Kind+" of task "+a.TaskID, err)
 }
 
-// askTask is [Store.AskTask] within a transaction; it answers also what the task was before.
+// askTask is [Store.AskTask] within a transaction. The second result is the task before the command.
 func askTask(ctx context.Context, q *db.Queries, a task.CommandRequest) (task.CommandResult, db.Task, error) {
 	row, err := q.LockTask(ctx, a.OrganizationID, a.TaskID)
 	if err != nil {
 		return task.CommandResult{}, row, missing(translate("lock the task", err), "There is no task %s.", a.TaskID)
 	}
 	asked, err := judgeAsk(ctx, q, a, row)
-	if err == nil && row.QueuedAt != nil { // a gate that ran meanwhile has passed over our locked row
+	if err == nil && row.QueuedAt != nil { // an admission that ran meanwhile skipped the locked row
 		err = admit(ctx, q, row.OrganizationID, row.ProjectID)
 	}
 	return asked, row, err
 }
 
 func judgeAsk(ctx context.Context, q *db.Queries, a task.CommandRequest, row db.Task) (task.CommandResult, error) {
-	attempts, err := q.ReadAttempts(ctx, a.TaskID)
+	attempts, err := q.ReadAttempts(ctx, event.AgentRestored, a.TaskID)
 	if err != nil {
 		return task.CommandResult{}, err
 	}
@@ -45,6 +47,9 @@ func judgeAsk(ctx context.Context, q *db.Queries, a task.CommandRequest, row db.
 	}
 	if asked, before, err := spokenBefore(ctx, q, a, row, newestOf(attempts)); err != nil || before {
 		return asked, err
+	}
+	if err := continued(a, newestOf(attempts)); err != nil {
+		return task.CommandResult{}, err
 	}
 	success, err := q.SuccessAccepted(ctx, a.TaskID)
 	if err != nil {
@@ -56,6 +61,9 @@ func judgeAsk(ctx context.Context, q *db.Queries, a task.CommandRequest, row db.
 	}
 	if asked, before, err := failedBefore(ctx, q, a, effects.Receipt); err != nil || before {
 		return asked, err
+	}
+	if err := rewindable(ctx, q, a); err != nil {
+		return task.CommandResult{}, err
 	}
 	if a.Kind == task.CommandRetry {
 		if err := openProject(ctx, q, row.ProjectID); err != nil {
@@ -72,9 +80,9 @@ func judgeAsk(ctx context.Context, q *db.Queries, a task.CommandRequest, row db.
 	return asked, err
 }
 
-// ownSandbox refuses what comes from a sandbox which never was the task's. A verdict may
-// come from elsewhere where a person's key or an open server vouches for it; where a validator is
-// asked for, of the task's own sandboxes only a validator's may give one.
+// ownSandbox returns [task.CodeForbidden] for a command from a sandbox of another task. A verdict may come from another
+// sandbox if an API key sent it, or if authentication is disabled. If the task has validation, only a validator among
+// its own sandboxes may send a verdict.
 func ownSandbox(a *task.CommandRequest, row db.Task, attempts []db.ReadAttemptsRow) error {
 	if a.SandboxID == "" {
 		return nil
@@ -95,7 +103,7 @@ func ownSandbox(a *task.CommandRequest, row db.Task, attempts []db.ReadAttemptsR
 	return task.Errorf(task.CodeForbidden, "Task %s does not belong to sandbox %s.", a.TaskID, a.SandboxID)
 }
 
-// newestOf is the newest attempt; nil before the first.
+// newestOf returns the newest attempt; nil before the first.
 func newestOf(attempts []db.ReadAttemptsRow) *db.Attempt {
 	if len(attempts) == 0 {
 		return nil
@@ -103,14 +111,14 @@ func newestOf(attempts []db.ReadAttemptsRow) *db.Attempt {
 	return &attempts[len(attempts)-1].Attempt
 }
 
-// storeCommand writes the command to be relayed, or the receipt of one that comes to nothing.
+// storeCommand writes the command for the relay, or the receipt of a command that is too late or rejected.
 func storeCommand(ctx context.Context, q *db.Queries, a task.CommandRequest, r task.Receipt) (task.Command, error) {
 	if r == task.ReceiptTooLate || r == task.ReceiptRefused {
-		return storeSettled(ctx, q, a, r, "the task's state did not allow it any more")
+		return storeSettled(ctx, q, a, r, "the state of the task no longer allowed it")
 	}
-	if !a.Wire { // the command that says the same, if one is under way
+	if !a.Wire { // return the pending command of the same kind, if any
 		if open, under, err := maybe(q.OpenCommand(ctx, a.TaskID, a.Kind)); err != nil || under {
-			return commandRecord(open), err
+			return commandRecord(open), cmp.Or(err, sameAsk(open, a))
 		}
 	}
 	row, err := q.InsertCommand(ctx, db.InsertCommandParams{
@@ -129,8 +137,8 @@ func storeSettled(ctx context.Context, q *db.Queries, a task.CommandRequest, r t
 	return commandRecord(row), err
 }
 
-// failedBefore returns the failure that the sandbox has reported before, until the workflow applies it. A repeated failure is
-// answered by that command; a success is too late.
+// failedBefore returns the failure that the sandbox reported earlier and the workflow has not applied yet. A repeated
+// failure returns that command; a success after it is too late.
 func failedBefore(ctx context.Context, q *db.Queries, a task.CommandRequest, r task.Receipt) (asked task.CommandResult, before bool, err error) {
 	if a.Kind != task.CommandComplete || r != task.ReceiptCarriedOut {
 		return asked, false, nil
@@ -141,17 +149,17 @@ func failedBefore(ctx context.Context, q *db.Queries, a task.CommandRequest, r t
 	}
 	asked = task.CommandResult{Command: commandRecord(row), Status: task.StatusFailed}
 	if a.OK {
-		asked.Command, err = storeSettled(ctx, q, a, task.ReceiptTooLate, "The sandbox reported a failure before.")
+		asked.Command, err = storeSettled(ctx, q, a, task.ReceiptTooLate, "The sandbox has already reported a failure.")
 	}
 	return asked, true, err
 }
 
-// judgedState is what the projection says of a task. A success that was accepted since the
-// attempt began means that its work is being published, or brought to a validator, which the row does
-// not say. A sandbox may speak before the row shows it: the attempt is asked.
+// judgedState returns the state of a task for [task.Judge]. A success that was accepted since the attempt began means
+// that its work is being published or validated, which the row does not show yet. The sandbox comes from the attempt,
+// because an agent can send commands before the row names its sandbox.
 func judgedState(row db.Task, success db.SuccessAcceptedRow, last *db.Attempt) task.State {
 	s := stateOf(row)
-	if row.QueuedAt == nil { // else it is the gate's reason to wait: the task is not parked
+	if row.QueuedAt == nil { // otherwise the column holds why the task is queued
 		s.Blocked = task.BlockedReason(row.BlockedReason)
 	}
 	if last != nil && last.EndedAt == nil {
@@ -161,7 +169,7 @@ func judgedState(row db.Task, success db.SuccessAcceptedRow, last *db.Attempt) t
 	return s
 }
 
-// stateOf is what a task's row alone says, but why it is blocked.
+// stateOf returns the state in a task's row, without the blocked reason.
 func stateOf(row db.Task) task.State {
 	return task.State{
 		Status: task.Status(row.Status), Continuous: row.Continuous, Rounds: row.ValidationRounds, Round: roundsSoFar(row.Result),
@@ -173,7 +181,8 @@ func stateOf(row db.Task) task.State {
 func judgedStage(row db.Task, success db.SuccessAcceptedRow, last *db.Attempt) task.Stage {
 	open, validated := !task.Status(row.Status).Final(), row.ValidationRounds > 0
 	reviewed := validated && handed(row.Status, last)
-	stale := reviewed && last != nil && last.EndedAt == nil && validates(*last) // a success of the attempt before the validator
+	// success belongs to the attempt before the validator
+	stale := reviewed && last != nil && last.EndedAt == nil && validates(*last)
 	switch {
 	case open && (success.Passed || success.Completed && !validated):
 		return task.StagePublish
@@ -185,7 +194,7 @@ func judgedStage(row db.Task, success db.SuccessAcceptedRow, last *db.Attempt) t
 	return task.StageWork
 }
 
-// Command answers a command of an organization's task.
+// Command returns a command of an organization's task.
 func (s *Store) Command(ctx context.Context, organizationID, id string) (task.Command, error) {
 	row, err := s.q.CommandByID(ctx, organizationID, id)
 	return commandRecord(row), missing(translate("read command "+id, err), "There is no command %s.", id)

@@ -9,7 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Dependencies answers the ids of the tasks that must be completed before this one begins.
+// Dependencies returns the IDs of the tasks that must be completed before the task starts.
 func (s *Store) Dependencies(ctx context.Context, organizationID, taskID string) ([]string, error) {
 	if _, err := s.TaskStatus(ctx, organizationID, taskID); err != nil {
 		return nil, err
@@ -18,15 +18,15 @@ func (s *Store) Dependencies(ctx context.Context, organizationID, taskID string)
 	return ids, translate("read the dependencies of task "+taskID, err)
 }
 
-// AddDependencies adds to them; [task.CodeInvalid] for unknown ids and for cycles,
-// [task.CodeConflict] once the task has begun.
+// AddDependencies adds dependencies and returns all. Errors: [task.CodeInvalid] for unknown IDs and for cycles,
+// [task.CodeConflict] if the task is not pending.
 func (s *Store) AddDependencies(ctx context.Context, organizationID, taskID string, ids []string) ([]string, error) {
 	return s.editDependencies(ctx, organizationID, taskID, func(q *db.Queries) error {
 		return addDependencies(ctx, q, organizationID, taskID, ids)
 	})
 }
 
-// SetDependencies replaces them; the errors are those of AddDependencies.
+// SetDependencies replaces all dependencies; errors as of AddDependencies.
 func (s *Store) SetDependencies(ctx context.Context, organizationID, taskID string, ids []string) ([]string, error) {
 	return s.editDependencies(ctx, organizationID, taskID, func(q *db.Queries) error {
 		if err := q.DeleteDependencies(ctx, taskID, ids); err != nil {
@@ -36,15 +36,15 @@ func (s *Store) SetDependencies(ctx context.Context, organizationID, taskID stri
 	})
 }
 
-// RemoveDependency takes one away; one that is not there is no error.
+// RemoveDependency removes a dependency. A missing dependency is not an error.
 func (s *Store) RemoveDependency(ctx context.Context, organizationID, taskID, dependsOn string) ([]string, error) {
 	return s.editDependencies(ctx, organizationID, taskID, func(q *db.Queries) error {
 		return q.DeleteDependency(ctx, taskID, dependsOn)
 	})
 }
 
-// FindCycle answers the cycle that would come about if the task depended on ids too, as
-// task ids with the first one again at the end; nil if there is none.
+// FindCycle returns the cycle that the new dependencies would create, as task IDs with the first ID repeated at the
+// end; nil if there is none.
 func (s *Store) FindCycle(ctx context.Context, organizationID, taskID string, ids []string) ([]string, error) {
 	if _, err := s.TaskStatus(ctx, organizationID, taskID); err != nil {
 		return nil, err
@@ -53,11 +53,10 @@ func (s *Store) FindCycle(ctx context.Context, organizationID, taskID string, id
 		return nil, translate("look up dependencies", err)
 	}
 	cycle, err := findCycle(ctx, s.q, taskID, ids)
-	return cycle, translate("look for a cycle", err)
+	return cycle, translate("search a dependency cycle", err)
 }
 
-// editDependencies runs edit while the task is pending and nobody else edits dependencies
-// of the organization, then the gate.
+// editDependencies runs edit on a pending task, then admission. A lock of the organization serializes edits.
 func (s *Store) editDependencies(ctx context.Context, organizationID, taskID string, edit func(*db.Queries) error) ([]string, error) {
 	ids, err := txResult(ctx, s, func(q *db.Queries) ([]string, error) {
 		if err := q.LockDependencies(ctx, organizationID); err != nil {
@@ -98,7 +97,7 @@ func addDependencies(ctx context.Context, q *db.Queries, organizationID, taskID 
 	return q.InsertDependencies(ctx, taskID, ids)
 }
 
-// knownTasks refuses ids that are no task of the organization.
+// knownTasks returns [task.CodeInvalid] if the organization does not have one of the tasks.
 func knownTasks(ctx context.Context, q *db.Queries, organizationID string, ids []string) error {
 	known, err := q.KnownTasks(ctx, organizationID, ids)
 	if err != nil {
@@ -112,7 +111,7 @@ func knownTasks(ctx context.Context, q *db.Queries, organizationID string, ids [
 	return nil
 }
 
-// findCycle reads every edge that the ids lead to and walks from them to the task.
+// findCycle reads all dependencies that are reachable from ids, and searches a path to the task.
 func findCycle(ctx context.Context, q *db.Queries, taskID string, ids []string) ([]string, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -129,8 +128,7 @@ func findCycle(ctx context.Context, q *db.Queries, taskID string, ids []string) 
 	return cycleFrom(taskID, edges), nil
 }
 
-// cycleFrom walks edges from start depth first and answers the first way back to it, start
-// at both ends; nil if there is none.
+// cycleFrom searches edges depth first and returns the first path from start back to start; nil if there is none.
 func cycleFrom(start string, edges map[string][]string) []string {
 	visited := map[string]bool{}
 	var walk func(id string) []string

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestCycleIsFoundHoweverLong(t *testing.T) {
+func TestFindCycle_LongPath(t *testing.T) {
 	t.Parallel()
 	edges := map[string][]string{"a": {"x", "b"}, "b": {"x", "c"}, "c": {"d"}, "x": {"y"}, "y": {"x"}}
 	require.Nil(t, cycleFrom("a", edges), "a cycle that does not pass through a is not a's")

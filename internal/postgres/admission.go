@@ -16,8 +16,8 @@ func admit(ctx context.Context, q *db.Queries, organizationID, projectID string)
 	return admitAll(ctx, q, organizationID)
 }
 
-// admitAll runs admission for all queued tasks of an organization. It locks the organization until the transaction ends, so that
-// no queued task lacks the name of its credential.
+// admitAll runs admission for all queued tasks of an organization. The organization stays locked until the transaction
+// ends, so that each queued task has the name of its credential.
 func admitAll(ctx context.Context, q *db.Queries, organizationID string) error {
 	if err := q.LockAdmission(ctx, organizationID); err != nil {
 		return err
@@ -39,7 +39,7 @@ func admitAll(ctx context.Context, q *db.Queries, organizationID string) error {
 	return q.AdmitAll(ctx, in)
 }
 
-// admitOrganizations runs admission for all queued tasks of organizations, each in a transaction of its own.
+// admitOrganizations runs admission for organizations, each in a transaction of its own.
 func (s *Store) admitOrganizations(ctx context.Context, ids []string) error {
 	for _, id := range ids {
 		if err := s.inTx(ctx, func(q *db.Queries) error { return admitAll(ctx, q, id) }); err != nil {
@@ -49,7 +49,7 @@ func (s *Store) admitOrganizations(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// SetPaused pauses or resumes all organizations. Running tasks are left alone.
+// SetPaused pauses or resumes admission in all organizations. Running tasks continue.
 func (s *Store) SetPaused(ctx context.Context, paused bool) error {
 	changed, err := s.q.PauseOrganizations(ctx, paused)
 	if err == nil && (changed > 0 || !paused) {

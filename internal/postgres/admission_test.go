@@ -12,9 +12,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// TestAdmission_NamesTheCredentialOfATaskQueuedMeanwhile queues a task under the lock of admission while admission
-// waits for the lock. A task without the name of its credential would be admitted in spite of the cooldown.
-func TestAdmission_NamesTheCredentialOfATaskQueuedMeanwhile(t *testing.T) {
+// The test queues a task under the lock of admission while admission waits for the lock. Without the name of its
+// credential, the task would be admitted in spite of the cooldown.
+func TestAdmission_NamesCredentialOfConcurrentTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	p := w.project(5)

@@ -9,14 +9,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Overdue counts the sandboxes whose attempt ended longer than age ago and whose deletion is not verified; oldest is the
-// longest of these times.
+// Overdue counts the sandboxes whose attempt ended longer than age ago and whose deletion is not verified; oldest is
+// the longest of these times.
 func (s *Store) Overdue(ctx context.Context, age time.Duration) (n int, oldest time.Duration, err error) {
 	row, err := s.q.OverdueSandboxes(ctx, age)
 	return int(row.Overdue), time.Duration(row.Oldest * float64(time.Second)), translate("count overdue sandboxes", err)
 }
 
-// SetAlert raises or repeats the alert of source, and logs it when it is new; an empty text clears it.
+// SetAlert raises or repeats the alert of source, and logs a new alert. An empty text clears the alert.
 func (s *Store) SetAlert(ctx context.Context, source, text string) error {
 	if text == "" {
 		cleared, err := s.q.ClearAlert(ctx, source)
@@ -32,7 +32,7 @@ func (s *Store) SetAlert(ctx context.Context, source, text string) error {
 	return translate("raise alert", err)
 }
 
-// NoAlert is nil while no alert is raised.
+// NoAlert returns an error with the text of all raised alerts, or nil.
 func (s *Store) NoAlert(ctx context.Context) error {
 	texts, err := s.q.Alerts(ctx)
 	if err != nil {

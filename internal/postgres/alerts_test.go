@@ -12,7 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/postgres"
 )
 
-func TestOverdueAreThoseThatNobodySawGone(t *testing.T) {
+func TestOverdue(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	for _, edit := range []string{

@@ -25,7 +25,7 @@ func (w world) retries(a asked) int {
 	return count(w.t, w.pool, `SELECT count(*) FROM commands WHERE task_id = $1 AND kind = 'retry'`, a.id)
 }
 
-func TestATaskThatMetALimitSaysUntilWhenItSleeps(t *testing.T) {
+func TestRateLimit_TaskNamesReset(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), onOneKey)
@@ -38,7 +38,7 @@ func TestATaskThatMetALimitSaysUntilWhenItSleeps(t *testing.T) {
 	require.NotEqual(t, task.ReasonLimitReset, w.waits(a.id).Code, "admission holds the task now")
 }
 
-func TestATaskSleepsNotForACredentialThatWasReplaced(t *testing.T) {
+func TestCooldown_ReplacedCredentialResumesTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	w.setCredential("anthropic")
@@ -56,8 +56,8 @@ func TestATaskSleepsNotForACredentialThatWasReplaced(t *testing.T) {
 	require.Zero(t, w.retries(own), "it works with one of its own")
 }
 
-// TestSuspendedTask_ThatIsLockedIsResumedLater reads suspended tasks, as happens each second, without a lock on them.
-func TestSuspendedTask_ThatIsLockedIsResumedLater(t *testing.T) {
+// Suspended tasks are read each second without a lock on them.
+func TestCheckCooldowns_LockedTaskIsResumedLater(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	w.setCredential("anthropic")
@@ -78,7 +78,7 @@ func TestSuspendedTask_ThatIsLockedIsResumedLater(t *testing.T) {
 	require.Equal(t, 1, w.retries(a))
 }
 
-func TestATaskThatWasGivenNoCredentialSleepsOnWhereThereIsNone(t *testing.T) {
+func TestCooldown_TaskWithoutCredential(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "agent = 'command'")
@@ -93,14 +93,14 @@ func TestATaskThatWasGivenNoCredentialSleepsOnWhereThereIsNone(t *testing.T) {
 	require.Equal(t, 1, w.retries(a))
 }
 
-// answers stores what a model led to, with the time that the intake notes beside it.
+// answers stores an event that a model's answer leads to, with the time that ingest records.
 func (w world) answers(sandboxID, eventType string) {
 	w.t.Helper()
 	w.event(sandboxID, eventType, `{}`)
 	w.exec(`UPDATE sandboxes SET last_work_at = clock_timestamp() WHERE id = $1`, sandboxID)
 }
 
-// asleep are two tasks that met the limit of one credential, and sleep in their workflows for weeks.
+// asleep returns two tasks that reached the limit of one credential and are suspended for weeks.
 func asleep(w world, edit string) (a, b asked) {
 	p := w.project(5)
 	a, b = w.task(p, edit), w.task(p, edit)
@@ -112,7 +112,7 @@ func asleep(w world, edit string) (a, b asked) {
 	return a, b
 }
 
-func TestAnswerOnACredential_WakesTheTasksThatSleepOnIt(t *testing.T) {
+func TestCooldown_AnswerResumesTasks(t *testing.T) {
 	t.Parallel()
 	for _, eventType := range []string{"agent.tool_use", "agent.completed"} {
 		w := newWorld(t, postgres.Config{})
@@ -132,8 +132,8 @@ func TestAnswerOnACredential_WakesTheTasksThatSleepOnIt(t *testing.T) {
 	}
 }
 
-// What was under way when the limit was met says nothing: its answers may be older.
-func TestAnswerOfAnAttemptFromBeforeTheLimit_WakesNobody(t *testing.T) {
+// An attempt from before the limit proves nothing: its answers may be older.
+func TestCooldown_EarlierAttemptProvesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	p := w.project(5)
@@ -149,8 +149,8 @@ func TestAnswerOfAnAttemptFromBeforeTheLimit_WakesNobody(t *testing.T) {
 	require.Equal(t, 1, w.retries(a), "its run ended well")
 }
 
-// TestAnswerBehindAThousandEvents_WakesNobody reads the newest 1,000 events of an attempt only.
-func TestAnswerBehindAThousandEvents_WakesNobody(t *testing.T) {
+// The check reads only the newest 1,000 events of an attempt.
+func TestCooldown_ReadsNewestEventsOnly(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	p := w.project(5)
@@ -167,7 +167,7 @@ func TestAnswerBehindAThousandEvents_WakesNobody(t *testing.T) {
 	require.Equal(t, 1, w.retries(a))
 }
 
-func TestCredentialTest_WakesTheTasksThatSleepOnIt(t *testing.T) {
+func TestCooldown_CredentialTestResumesTasks(t *testing.T) {
 	t.Parallel()
 	for name, stored := range map[string]bool{"installation": false, "stored": true} {
 		t.Run(name, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestCredentialTest_WakesTheTasksThatSleepOnIt(t *testing.T) {
 	}
 }
 
-// Two looks that saw the same suspended task retry it once.
+// Two checks that saw the same suspended task retry it once.
 func TestResumeSuspended_RetriesOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})

@@ -12,10 +12,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// waitForRoom is how soon a task asks again that found no room for its sandbox.
+// waitForRoom is the delay after which a task without room for its sandbox tries again.
 const waitForRoom = 5 * time.Second
 
-// leastUnverified is the limit of unverified sandboxes of an installation with few slots.
+// leastUnverified is the minimum of the default limit of unverified sandboxes.
 const leastUnverified = 20
 
 // beginning is one BeginAttempt in its transaction.
@@ -25,12 +25,13 @@ type beginning struct {
 	in    contract.BeginAttemptInput
 	runID string
 	row   db.Task
-	wrote bool // a new attempt
+	wrote bool // a new attempt was written
 }
 
-// BeginAttempt writes the intent of a new sandbox: attempt, ledger row, host. The same run
-// and ordinal get the same attempt. It answers Wait where there is no room now or the sandbox of an earlier attempt is not gone, Fenced if
-// another run writes the task, and is [task.CodeConflict], which nobody tries again, after [task.MaxAttempts] attempts.
+// BeginAttempt writes the intent of a new sandbox: attempt, ledger row, host. The same run and ordinal return the same
+// attempt. The result has Wait if there is no room, or while the sandbox of an earlier attempt may still run, and
+// Fenced if another run owns the task. After [task.MaxAttempts] attempts BeginAttempt returns [task.CodeConflict],
+// which is not retried.
 func (s *Store) BeginAttempt(ctx context.Context, in contract.BeginAttemptInput, runID string) (contract.BeginAttemptResult, error) {
 	installation, err := s.Installation(ctx)
 	if err != nil {
@@ -60,7 +61,7 @@ func (b *beginning) begin(ctx context.Context, installation string) (contract.Be
 	if found || err != nil {
 		return contract.BeginAttemptResult{LiveAttempt: *liveAttempt(known.Attempt, known.Sandbox)}, err
 	}
-	if b.in.Ordinal <= b.row.Ordinal { // a late repeat of a workflow task that was lost
+	if b.in.Ordinal <= b.row.Ordinal { // late duplicate of a lost workflow task
 		return contract.BeginAttemptResult{Fenced: true}, nil
 	}
 	if b.row.AttemptCount >= task.MaxAttempts {
@@ -99,7 +100,7 @@ func (b *beginning) place(ctx context.Context, installation string) (contract.Be
 	}}, nil
 }
 
-// wait writes down why there is no room now.
+// wait records why there is no room.
 func (b *beginning) wait(ctx context.Context, reason task.Reason, err error) (contract.BeginAttemptResult, error) {
 	if err == nil {
 		err = b.q.WaitFor(ctx, reason.Stored(), b.row.ID)
@@ -118,9 +119,13 @@ func (b *beginning) write(ctx context.Context, box db.InsertSandboxParams, insta
 	if err != nil {
 		return err
 	}
+	feedbackID, err := b.feedback(ctx)
+	if err != nil {
+		return err
+	}
 	if err := b.q.InsertAttempt(ctx, db.InsertAttemptParams{
 		TaskID: b.row.ID, Number: *box.Attempt, SandboxID: box.ID, Kind: b.in.Kind, RunID: b.runID,
-		Ordinal: b.in.Ordinal, FeedbackID: orNull(b.in.FeedbackID), Credential: name,
+		Ordinal: b.in.Ordinal, FeedbackID: orNull(feedbackID), Credential: name, RestoreFrom: b.in.Checkpoint,
 	}); err != nil {
 		return err
 	}
@@ -130,8 +135,20 @@ func (b *beginning) write(ctx context.Context, box db.InsertSandboxParams, insta
 	return b.q.PointRelay(ctx, b.row.ID, &box.ID)
 }
 
-// earlier says which sandbox of an attempt before this one may still work. Its workflow has waited for that, unless it was reset
-// meanwhile, or somebody else was cleaning up.
+// feedback returns the ID of the text for the agent: of the verdict that the workflow names, or of the retry that began the run.
+func (b *beginning) feedback(ctx context.Context) (string, error) {
+	if b.in.FeedbackID != "" {
+		return b.in.FeedbackID, nil
+	}
+	rows, err := b.q.RetryWithFeedback(ctx, b.row.ID, &b.in.FirstRunID)
+	if err != nil || len(rows) == 0 {
+		return "", err
+	}
+	return keepFeedback(ctx, b.q, rows[0])
+}
+
+// earlier returns the reason to wait while the sandbox of an earlier attempt may still run. The workflow has waited for
+// its deletion, unless the workflow was reset, or another workflow cleans up the sandbox.
 func (b *beginning) earlier(ctx context.Context) (task.Reason, error) {
 	bound := b.cfg.Settings.CleanupWait
 	left, err := b.q.LeftSandboxes(ctx, bound, b.row.ID)
@@ -143,7 +160,8 @@ func (b *beginning) earlier(ctx context.Context) (task.Reason, error) {
 	return task.Reason{}, err
 }
 
-// tooManyUnverified says why no sandbox is made while a provider does not get rid of old ones.
+// tooManyUnverified returns the reason to wait if too many sandboxes of the provider may still exist after their
+// attempts.
 func (b *beginning) tooManyUnverified(ctx context.Context) (task.Reason, error) {
 	if !task.ProviderOf(b.row.Provider).Machine {
 		return task.Reason{}, nil
@@ -168,7 +186,7 @@ func (b *beginning) tooManyUnverified(ctx context.Context) (task.Reason, error) 
 	}, err
 }
 
-// host chooses the machine for a provider that lives on one, or says why there is none.
+// host chooses a host for a host-bound provider, or returns why no host is available.
 func (b *beginning) host(ctx context.Context) (id string, reason task.Reason, err error) {
 	if !task.ProviderOf(b.row.Provider).HostBound {
 		return "", reason, nil
@@ -196,13 +214,13 @@ func liveAttempt(a db.Attempt, box db.Sandbox) *contract.LiveAttempt {
 	}
 }
 
-// RanOut counts the attempts of a task before this one that failed for want of memory or disk.
+// RanOut counts the attempts of a task before a number that failed for lack of memory or disk.
 func (s *Store) RanOut(ctx context.Context, taskID string, before int) (int, error) {
 	n, err := s.q.RanOut(ctx, db.RanOutParams{TaskID: taskID, Before: before, FailureClass: string(task.ClassResources)})
-	return int(n), translate("count what attempts of task "+taskID+" ran out", err)
+	return int(n), translate("count failures for lack of resources of task "+taskID, err)
 }
 
-// openEnd ends the open attempts of a task, as failures of the infrastructure.
+// openEnd returns the end of open attempts as an infrastructure failure.
 func openEnd(taskID string, code task.ReasonCode) db.EndOpenAttemptsParams {
 	why := task.Reason{Code: code}
 	return db.EndOpenAttemptsParams{
@@ -210,13 +228,13 @@ func openEnd(taskID string, code task.ReasonCode) db.EndOpenAttemptsParams {
 	}
 }
 
-// endOthers ends what a run before this one began and left open: two attempts of a task are never open at once, and one
-// that is over is waited for and cleaned up like any other.
+// endOthers ends the open attempts of earlier runs. A task never has two open attempts, and the sandboxes of ended ones
+// are cleaned up.
 func (b *beginning) endOthers(ctx context.Context) error {
 	return b.q.EndOpenAttempts(ctx, openEnd(b.row.ID, task.ReasonReset))
 }
 
-// endOthers ends, with the task, what another run left open.
+// endOthers ends the open attempts of a task that becomes final.
 func (w *projecting) endOthers(ctx context.Context) error {
 	if !w.p.Status.Final() {
 		return nil
@@ -224,8 +242,8 @@ func (w *projecting) endOthers(ctx context.Context) error {
 	return w.q.EndOpenAttempts(ctx, openEnd(w.row.ID, task.ReasonTaskEnded))
 }
 
-// EndStrays ends attempts that are open though their task is over or has a later attempt, so that
-// their sandboxes are cleaned up. There should be none.
+// EndStrays ends open attempts whose task is final or has a later attempt, so that their sandboxes are cleaned up. In
+// normal operation no such attempts exist.
 func (s *Store) EndStrays(ctx context.Context) error {
 	over, reset := openEnd("", task.ReasonTaskEnded), openEnd("", task.ReasonReset)
 	return translate("end stray attempts", s.q.EndStrayAttempts(ctx, db.EndStrayAttemptsParams{

@@ -14,7 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestBeginAttemptWritesTheIntentOnce(t *testing.T) {
+func TestBeginAttempt_WritesIntentOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
@@ -41,7 +41,7 @@ func TestBeginAttemptWritesTheIntentOnce(t *testing.T) {
 	require.Equal(t, sandbox.Labels{Installation: installation, TaskID: a.id, Attempt: 1, SandboxID: first.SandboxID}, labels)
 }
 
-func TestBeginAttemptTwiceAtOnceIsOneAttempt(t *testing.T) {
+func TestBeginAttempt_ConcurrentCalls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
@@ -58,7 +58,7 @@ func TestBeginAttemptTwiceAtOnceIsOneAttempt(t *testing.T) {
 	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM sandboxes`))
 }
 
-func TestARunThatDoesNotWriteTheTaskBeginsNothing(t *testing.T) {
+func TestBeginAttempt_OtherRunIsFenced(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
@@ -69,7 +69,7 @@ func TestARunThatDoesNotWriteTheTaskBeginsNothing(t *testing.T) {
 	require.Zero(t, count(t, w.pool, `SELECT count(*) FROM sandboxes`))
 }
 
-func TestNoTaskHasMoreThanTwentyAttempts(t *testing.T) {
+func TestBeginAttempt_LimitOfAttempts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
@@ -81,7 +81,7 @@ func TestNoTaskHasMoreThanTwentyAttempts(t *testing.T) {
 	require.Equal(t, task.CodeConflict, task.CodeOf(err), "for good: a task that asked again and again would never end")
 }
 
-func TestLocalSandboxesGoToAHostWithRoom(t *testing.T) {
+func TestBeginAttempt_ChoosesHostWithRoom(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	ctx := t.Context()
@@ -120,7 +120,7 @@ func TestLocalSandboxesGoToAHostWithRoom(t *testing.T) {
 	require.Equal(t, contract.QueueHost("one"), w.begin(a, 3).Queue, "room comes back when the sandbox is gone")
 }
 
-func TestAHostIsNeverFilledBeyondItsCapacity(t *testing.T) {
+func TestBeginAttempt_KeepsHostCapacity(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	w.hostSeen("small", []string{"local"}, 3)
@@ -140,7 +140,7 @@ func TestAHostIsNeverFilledBeyondItsCapacity(t *testing.T) {
 	require.Equal(t, 3, count(t, w.pool, `SELECT count(*) FROM sandboxes`))
 }
 
-func TestTooManyUnverifiedSandboxesHoldBackNewOnes(t *testing.T) {
+func TestBeginAttempt_WaitsForUnverifiedSandboxes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{MaxUnverified: 2})
 	p := w.project(5)
@@ -158,15 +158,15 @@ func TestTooManyUnverifiedSandboxesHoldBackNewOnes(t *testing.T) {
 	require.Equal(t, string(task.ReasonUnverifiedLimit), begun.Reason)
 	require.Equal(t, task.Reason{Code: task.ReasonUnverifiedLimit, Provider: "daytona", Used: 2, Limit: 2}, w.awaits(a.id))
 
-	other := w.task(p, "") // another provider is not held back
+	other := w.task(p, "") // another provider is not limited
 	w.load(other)
 	w.begin(other, 1)
 	w.exec(`UPDATE sandboxes SET verified_at = now() WHERE attempt = 1`)
 	w.begin(a, 3)
 }
 
-// Two agents of one task must not work side by side, also after a reset of the workflow while the first one is handed over.
-func TestNoAttemptBeginsBesideAnEarlierOne(t *testing.T) {
+// Two agents of one task must not run at the same time, also after a reset of the workflow.
+func TestBeginAttempt_WaitsForEarlierSandbox(t *testing.T) {
 	t.Parallel()
 	const bound = time.Hour
 	w := newWorld(t, postgres.Config{Settings: contract.Settings{CleanupWait: bound}})
@@ -180,7 +180,7 @@ func TestNoAttemptBeginsBesideAnEarlierOne(t *testing.T) {
 		live := w.begin(a, 1)
 		w.write(a, contract.Projection{Ordinal: 2, Status: task.StatusPending, Ended: &contract.AttemptEnd{Number: 1, Outcome: "failed"}})
 		reset := a
-		reset.run = "run-" + task.NewSandboxID() // of the same chain
+		reset.run = "run-" + task.NewSandboxID() // of the same chain of runs
 		loaded := w.loadAs(contract.TaskRef{TaskID: a.id, FirstRunID: a.run, CommandID: a.command}, reset.run)
 		in := contract.BeginAttemptInput{TaskID: a.id, FirstRunID: a.run, Ordinal: loaded.Ordinal + 1, Kind: "retry"}
 		begun, err := w.store.BeginAttempt(t.Context(), in, reset.run)
@@ -197,8 +197,9 @@ func TestNoAttemptBeginsBesideAnEarlierOne(t *testing.T) {
 	}
 }
 
-// What was there and is gone waits for its second look only, and holds nothing back meanwhile. What nobody ever saw may still appear.
-func TestWhatIsSeenToBeGoneHoldsNothingBack(t *testing.T) {
+// A sandbox that was seen and is deleted only waits for its second check and does not count. A sandbox that was never
+// seen may still appear.
+func TestBeginAttempt_DeletedSandboxesDoNotCount(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{MaxUnverified: 1})
 	a := w.task(w.project(5), "provider = 'daytona'")
@@ -215,7 +216,7 @@ func TestWhatIsSeenToBeGoneHoldsNothingBack(t *testing.T) {
 	w.begin(a, 2)
 }
 
-func TestTheNextAttemptIsGivenItsFeedback(t *testing.T) {
+func TestWork_HasFeedbackOfAttempt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	ctx := t.Context()
@@ -247,7 +248,7 @@ func TestTheNextAttemptIsGivenItsFeedback(t *testing.T) {
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
 }
 
-func TestADoubtIsShownUntilTheNextEvent(t *testing.T) {
+func TestNoteDoubt_IsClearedByNextEvent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")

@@ -18,30 +18,31 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// EnforceBudgets counts what the agents at work have used where a budget binds them, asks those to park whose budget is
-// spent, and tells those that have used four fifths of it. It answers the sandboxes that were told.
+// EnforceBudgets updates the usage of running agents that have a budget. Tasks over their budget get a command that
+// suspends them. Agents that reached four fifths get a message. EnforceBudgets returns the sandboxes with a new
+// message.
 func (s *Store) EnforceBudgets(ctx context.Context) ([]string, error) {
 	if bind, err := s.q.BudgetsBind(ctx); err != nil || !bind {
-		return nil, translate("look for budgets", err)
+		return nil, translate("read whether budgets apply", err)
 	}
 	ids, err := s.q.BudgetedSandboxes(ctx)
 	if err = meter(ctx, s.q, ids, err); err != nil {
-		return nil, translate("count what agents have used", err)
+		return nil, translate("update usage", err)
 	}
 	if err := s.q.SettleUses(ctx); err != nil {
-		return nil, translate("sum up what has been used", err)
+		return nil, translate("sum usage", err)
 	}
 	if err := s.inTx(ctx, func(q *db.Queries) error { return suspendOverBudget(ctx, q) }); err != nil {
 		return nil, translate("suspend tasks whose budget is used up", err)
 	}
 	near, err := collectRows[nearLimit](ctx, s, `SELECT sandbox_id, scope, key, reason FROM omoi_near_limits()`)
 	if err != nil {
-		return nil, translate("look for budgets that are nearly spent", err)
+		return nil, translate("list nearly used budgets", err)
 	}
 	return s.tellNear(ctx, near)
 }
 
-// suspendOverBudget also runs admission: the reasons of queued tasks change.
+// suspendOverBudget also runs admission, because the reasons of queued tasks change.
 func suspendOverBudget(ctx context.Context, q *db.Queries) error {
 	ids, err := q.SuspendOverBudget(ctx)
 	for _, id := range ids {
@@ -52,7 +53,8 @@ func suspendOverBudget(ctx context.Context, q *db.Queries) error {
 	return err
 }
 
-// tellNear tells agents that their budget is nearly spent. One that cannot be told now keeps no other from being told.
+// tellNear sends a message to agents whose budget is nearly used up. An agent that cannot get the message does not stop
+// the others.
 func (s *Store) tellNear(ctx context.Context, near []nearLimit) (told []string, err error) {
 	for _, n := range near {
 		_, err := s.AcceptMessage(ctx, ingest.NewMessage{
@@ -70,7 +72,7 @@ func (s *Store) tellNear(ctx context.Context, near []nearLimit) (told []string, 
 	return told, nil
 }
 
-// TaskBudget answers the budget of a task and what was used of it by now.
+// TaskBudget returns the budget of a task and its usage so far.
 func (s *Store) TaskBudget(ctx context.Context, organizationID, id string) (client.BudgetUsage, error) {
 	budget, err := s.q.TaskBudget(ctx, organizationID, id)
 	if err != nil {
@@ -79,7 +81,7 @@ func (s *Store) TaskBudget(ctx context.Context, organizationID, id string) (clie
 	return s.used(ctx, budget, id, meterTask(ctx, s.q, organizationID, id), `SELECT what, used FROM omoi_task_usage($1)`)
 }
 
-// ProjectBudget answers the budget that the tasks of a project share, and what they have used of it by now.
+// ProjectBudget returns the budget that the tasks of a project share, and their usage so far.
 func (s *Store) ProjectBudget(ctx context.Context, organizationID, id string) (client.BudgetUsage, error) {
 	budget, err := s.q.ProjectBudget(ctx, organizationID, id)
 	if err != nil {
@@ -88,7 +90,8 @@ func (s *Store) ProjectBudget(ctx context.Context, organizationID, id string) (c
 	return s.used(ctx, budget, id, meterProject(ctx, s.q, id), `SELECT what, used FROM omoi_project_usage($1)`)
 }
 
-// SetTaskBudget sets the budget of a task; one that was parked goes on if that is raised enough.
+// SetTaskBudget sets the budget of a task. A task that was suspended for its budget resumes if the new budget allows
+// it.
 func (s *Store) SetTaskBudget(ctx context.Context, organizationID, id, sender string, b task.Budget) (client.BudgetUsage, error) {
 	asked, err := s.setBudget(ctx, organizationID, sender, func(q *db.Queries) (string, error) {
 		return q.SetTaskBudget(ctx, db.SetTaskBudgetParams{Budget: jsonOf(b), OrganizationID: organizationID, ID: id})
@@ -101,7 +104,8 @@ func (s *Store) SetTaskBudget(ctx context.Context, organizationID, id, sender st
 	return out, err
 }
 
-// SetProjectBudget sets the budget of a project; its tasks that were parked go on if that is raised enough.
+// SetProjectBudget sets the budget of a project. Tasks that were suspended for the budget resume if the new budget
+// allows them.
 func (s *Store) SetProjectBudget(ctx context.Context, organizationID, id, sender string, b task.Budget) (client.BudgetUsage, error) {
 	asked, err := s.setBudget(ctx, organizationID, sender, func(q *db.Queries) (string, error) {
 		return q.SetProjectBudget(ctx, db.SetProjectBudgetParams{Budget: jsonOf(b), OrganizationID: organizationID, ID: id})
@@ -114,8 +118,8 @@ func (s *Store) SetProjectBudget(ctx context.Context, organizationID, id, sender
 	return out, err
 }
 
-// setBudget writes a budget, lets go on what was parked in the project, and runs the gate by what was used until now: nobody
-// has counted it where no budget was.
+// setBudget writes a budget, resumes suspended tasks of the project, and runs admission. The usage is updated first,
+// because usage without a budget is not tracked.
 func (s *Store) setBudget(ctx context.Context, organizationID, sender string, set func(*db.Queries) (projectID string, err error)) ([]string, error) {
 	return txResult(ctx, s, func(q *db.Queries) ([]string, error) {
 		projectID, err := set(q)
@@ -135,7 +139,7 @@ func (s *Store) setBudget(ctx context.Context, organizationID, sender string, se
 	})
 }
 
-// Rows of functions, whose columns sqlc does not know.
+// Rows of SQL functions, whose columns sqlc does not know.
 type (
 	nearLimit struct{ SandboxID, Scope, Key, Reason string }
 	use       struct {
@@ -152,10 +156,10 @@ func collectRows[T any](ctx context.Context, s *Store, query string, args ...any
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[T])
 }
 
-// used reads what a task or project has used; query says of which it is, metered is the error of counting it.
+// used reads the usage of a task or project by query; metered is the error of updating that usage.
 func (s *Store) used(ctx context.Context, budget json.RawMessage, id string, metered error, query string) (client.BudgetUsage, error) {
 	if metered != nil {
-		return client.BudgetUsage{}, translate("count what the agents of "+id+" have used", metered)
+		return client.BudgetUsage{}, translate("update the usage of "+id, metered)
 	}
 	rows, err := collectRows[use](ctx, s, query, id)
 	if err != nil {
@@ -168,7 +172,7 @@ func (s *Store) used(ctx context.Context, budget json.RawMessage, id string, met
 func spending(budget json.RawMessage, rows []use, unknown bool) client.BudgetUsage {
 	out := client.BudgetUsage{TaskIDs: []string{}, Used: client.Usage{CostUnknown: unknown}}
 	if json.Unmarshal(budget, &out.Budget) != nil {
-		out.Budget = task.Budget{} // written by us, so it decodes; one that does not limits nothing
+		out.Budget = task.Budget{} // cannot happen: omoi wrote the value; an empty budget is no limit
 	}
 	for _, r := range rows {
 		switch r.What {
@@ -185,7 +189,7 @@ func spending(budget json.RawMessage, rows []use, unknown bool) client.BudgetUsa
 	return out
 }
 
-const meterPage = 20 // sandboxes whose reports are read together
+const meterPage = 20 // sandboxes whose usage events are read together
 
 func meterTask(ctx context.Context, q *db.Queries, organizationID, taskID string) error {
 	ids, err := q.UnmeteredOfTask(ctx, &organizationID, &taskID)
@@ -197,7 +201,7 @@ func meterProject(ctx context.Context, q *db.Queries, projectID string) error {
 	return meter(ctx, q, ids, err)
 }
 
-// meter adds up what new events of sandboxes report of their use of models. err is that of finding them.
+// meter adds the usage that new events of sandboxes report; err is the error of finding the sandboxes.
 func meter(ctx context.Context, q *db.Queries, ids []string, err error) error {
 	if err != nil {
 		return err
@@ -221,7 +225,7 @@ func meter(ctx context.Context, q *db.Queries, ids []string, err error) error {
 	return nil
 }
 
-// meterOne takes the rows of one sandbox.
+// meterOne adds the rows of one sandbox.
 func meterOne(ctx context.Context, q *db.Queries, rows []db.ReportedUsageRow) error {
 	box := rows[0]
 	sum := event.Metered{

@@ -16,27 +16,27 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// spends is a model's answer to an agent, with the sums of its whole life.
+// spends stores a model's answer to an agent, with the usage of the sandbox so far.
 func (w world) spends(sandboxID string, usd float64, tokens int) {
 	w.t.Helper()
 	w.exec(`UPDATE sandboxes SET started_at = coalesce(started_at, now()) WHERE id = $1`, sandboxID)
 	w.event(sandboxID, "agent.assistant_message", fmt.Sprintf(`{"total_cost_usd": %g, "total_usage": {"input_tokens": %d, "output_tokens": 1}}`, usd, tokens-1))
 }
 
-// parked are the tasks that were asked to park for a budget.
+// parked returns the number of tasks with a command to suspend for a budget.
 func (w world) parked() int {
 	w.t.Helper()
 	return count(w.t, w.pool, `SELECT count(*) FROM commands WHERE kind = 'budget'`)
 }
 
-// enforce looks once, as a process does that has just been started.
+// enforce runs one pass of a new process.
 func (w world) enforce() {
 	w.t.Helper()
 	_, err := postgres.New(w.pool, postgres.Config{}).EnforceBudgets(w.t.Context())
 	require.NoError(w.t, err)
 }
 
-// park ends the attempt as the workflow does that was asked for it.
+// park ends the attempt as the workflow does after the command.
 func (w world) park(a asked, live contract.LiveAttempt, ordinal int64) {
 	w.t.Helper()
 	w.write(a, contract.Projection{
@@ -46,7 +46,7 @@ func (w world) park(a asked, live contract.LiveAttempt, ordinal int64) {
 	w.exec(`UPDATE commands SET state = 'carried_out' WHERE task_id = $1 AND kind = 'budget'`, a.id)
 }
 
-func TestATaskIsToldNearItsBudgetParkedAtItAndGoesOnWhenItIsRaised(t *testing.T) {
+func TestBudget_WarnsSuspendsAndResumes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name           string
@@ -101,8 +101,8 @@ func TestATaskIsToldNearItsBudgetParkedAtItAndGoesOnWhenItIsRaised(t *testing.T)
 	}
 }
 
-// TestWhereNoBudgetIsSetNothingIsCounted has somebody hold what would have to be read for that.
-func TestWhereNoBudgetIsSetNothingIsCounted(t *testing.T) {
+// The test locks the rows that usage tracking would read.
+func TestEnforceBudgets_WithoutBudgetReadsNoUsage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	store := postgres.New(w.pool, postgres.Config{})
@@ -121,8 +121,8 @@ func TestWhereNoBudgetIsSetNothingIsCounted(t *testing.T) {
 	require.Empty(t, told)
 }
 
-// TestAFullInboxKeepsNoOtherFromBeingTold has two agents near their budget, of whom the first takes no more messages.
-func TestAFullInboxKeepsNoOtherFromBeingTold(t *testing.T) {
+// Two agents are near their budget; the first one has too many open messages.
+func TestEnforceBudgets_FullInboxDoesNotStopOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	store := postgres.New(w.pool, postgres.Config{})
@@ -141,8 +141,8 @@ func TestAFullInboxKeepsNoOtherFromBeingTold(t *testing.T) {
 	require.Equal(t, boxes[1:], told)
 }
 
-// TestTheTasksOfAProjectAreToldAndParkedForWhatTheyUsedTogether, and one with a budget of its own for that.
-func TestTheTasksOfAProjectAreToldAndParkedForWhatTheyUsedTogether(t *testing.T) {
+// Tasks of a project share its budget; one task also has a budget of its own.
+func TestProjectBudget_IsShared(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	store := postgres.New(w.pool, postgres.Config{})
@@ -164,7 +164,7 @@ func TestTheTasksOfAProjectAreToldAndParkedForWhatTheyUsedTogether(t *testing.T)
 	require.Equal(t, task.Reason{Code: task.ReasonProjectBudget, Used: 20, Limit: 20, Unit: task.UnitUSD}, task.ParseReason(one[string](t, w.pool, reason, other.id)))
 }
 
-func TestTimeBindsWhereNothingIsSaid(t *testing.T) {
+func TestBudget_WallClockWithoutEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	store := postgres.New(w.pool, postgres.Config{})
@@ -184,8 +184,8 @@ func TestTimeBindsWhereNothingIsSaid(t *testing.T) {
 	}
 }
 
-// TestTheClockOfAProjectIsNoTasks: it runs from when the project was made, and nothing else is said of it.
-func TestTheClockOfAProjectIsNoTasks(t *testing.T) {
+// The wall clock of a project starts at its creation and belongs to no task.
+func TestProjectBudget_WallClock(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	store := postgres.New(w.pool, postgres.Config{})
@@ -207,9 +207,9 @@ func TestTheClockOfAProjectIsNoTasks(t *testing.T) {
 	require.Equal(t, "omoi budget --project "+p+" --wall-clock <more>", explain.RaiseBudget(shown))
 }
 
-// TestTasksTogetherOvershootByOneAnswerEach has a project whose tasks spend a dollar with each answer of a model, while whoever
-// looks is a new process each time. What they spend beyond the budget is at most one answer of each that is at work.
-func TestTasksTogetherOvershootByOneAnswerEach(t *testing.T) {
+// The tasks of a project spend one dollar with each model answer, and each check is a new process. Together they exceed
+// the budget by at most one answer per running task.
+func TestProjectBudget_ExceededByOneAnswerPerTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	store := postgres.New(w.pool, postgres.Config{})
@@ -258,7 +258,7 @@ func TestTasksTogetherOvershootByOneAnswerEach(t *testing.T) {
 		AND queue_reason ->> 'code' = 'budget_reserved'`))
 }
 
-func TestWhatWasUsedBeforeThereWasABudgetIsTold(t *testing.T) {
+func TestSetBudget_CountsEarlierUsage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	store := postgres.New(w.pool, postgres.Config{})
@@ -280,7 +280,7 @@ func TestWhatWasUsedBeforeThereWasABudgetIsTold(t *testing.T) {
 	require.Equal(t, task.Reason{Code: task.ReasonProjectBudget, Used: 5, Limit: 5, Unit: task.UnitUSD}, w.waits(next.id), "the gate knows at once")
 }
 
-func TestWhatAnAgentSaysAfterItsAttemptCounts(t *testing.T) {
+func TestUsage_AfterAttemptCounts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
@@ -294,8 +294,8 @@ func TestWhatAnAgentSaysAfterItsAttemptCounts(t *testing.T) {
 	require.InDelta(t, 3, *out.Used.USD, 0.001)
 }
 
-// TestALostSandboxCostsNoMoreTime has one whose machine is lost: nobody will ever see it gone.
-func TestALostSandboxCostsNoMoreTime(t *testing.T) {
+// The deletion of a sandbox on a lost host is never verified.
+func TestUsage_LostSandboxStopsCounting(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), `budget = '{"sandbox_s": 3600}'`)
@@ -305,7 +305,7 @@ func TestALostSandboxCostsNoMoreTime(t *testing.T) {
 	require.Zero(t, w.parked())
 }
 
-func TestWhatIsSaidOfCostsMustBeNumbers(t *testing.T) {
+func TestUsage_IgnoresInvalidNumbers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), `budget = '{"usd": 5}'`)
@@ -320,7 +320,7 @@ func TestWhatIsSaidOfCostsMustBeNumbers(t *testing.T) {
 	require.InDelta(t, 1e15, *w.ledger(live.SandboxID).CostUSD, 1)
 }
 
-func TestTheBillOfAnAgentCountsInsteadOfWhatWasEstimated(t *testing.T) {
+func TestUsage_BillReplacesEstimate(t *testing.T) {
 	t.Parallel()
 	said := `{"total_cost_usd": 2, "total_usage": {"input_tokens": 200, "output_tokens": 20}}`
 	bill := `{"cost_usd": 1.5, "input_tokens": 150, "output_tokens": 15}`
@@ -360,7 +360,7 @@ func TestTheBillOfAnAgentCountsInsteadOfWhatWasEstimated(t *testing.T) {
 	}
 }
 
-func TestUnknownCost_IsNullAndSaidSo(t *testing.T) {
+func TestUsage_UnknownCostIsNull(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
@@ -378,7 +378,7 @@ func TestUnknownCost_IsNullAndSaidSo(t *testing.T) {
 	require.True(t, w.ledger(live.SandboxID).CostUnknown)
 }
 
-func TestUsageWithoutCost_IsUnknownCost(t *testing.T) {
+func TestUsage_TokensWithoutCost(t *testing.T) {
 	t.Parallel()
 	const million = `"model": "no-such-model", "input_tokens": 1000000, "output_tokens": 1000000`
 	priced := [2]string{"agent.completed", `{"cost_usd": 0.5, "input_tokens": 10}`}

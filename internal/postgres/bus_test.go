@@ -19,7 +19,7 @@ import (
 
 const sqlTell = `INSERT INTO bus_events (event_type, entity_type, entity_id) VALUES ('X', 'task', $1)`
 
-// busReader reads the bus from where it was when the test began.
+// busReader reads the bus from its end at the start of the test.
 type busReader struct {
 	t     *testing.T
 	store *postgres.Store
@@ -35,7 +35,7 @@ func readBus(t *testing.T, pool *pgxpool.Pool) *busReader {
 	return r
 }
 
-// ids are what came since the last look.
+// ids returns the new entries since the last call.
 func (r *busReader) ids() (ids []string) {
 	r.t.Helper()
 	who := ingest.BusReader{OrganizationID: "00000000-0000-0000-0000-000000000000", Bare: true}
@@ -48,7 +48,7 @@ func (r *busReader) ids() (ids []string) {
 	return ids
 }
 
-// open begins a transaction that has a number.
+// open begins a transaction with a transaction ID.
 func open(t *testing.T, pool *pgxpool.Pool) pgx.Tx {
 	t.Helper()
 	tx, err := pool.Begin(t.Context())
@@ -66,7 +66,7 @@ func tell(t *testing.T, tx pgx.Tx, id string) {
 	require.NoError(t, tx.Commit(t.Context()))
 }
 
-func TestAWriterOfAnotherDatabaseDoesNotHoldTheBusBack(t *testing.T) {
+func TestBus_IgnoresWritersOfOtherDatabases(t *testing.T) {
 	t.Parallel()
 	pool, other := pgtest.New(t), pgtest.New(t)
 	open(t, other)
@@ -75,7 +75,7 @@ func TestAWriterOfAnotherDatabaseDoesNotHoldTheBusBack(t *testing.T) {
 	require.Equal(t, []string{"now"}, reader.ids())
 }
 
-func TestTheBusWaitsForOlderWritersOfItsOwnDatabase(t *testing.T) {
+func TestBus_WaitsForEarlierWriters(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
 	reader := readBus(t, pool)
@@ -90,8 +90,8 @@ func TestTheBusWaitsForOlderWritersOfItsOwnDatabase(t *testing.T) {
 	require.Equal(t, []string{"fourth"}, reader.ids())
 }
 
-// TestReadersOfTheBusMissNoWriter has writers who end in any order while somebody looks without pause.
-func TestReadersOfTheBusMissNoWriter(t *testing.T) {
+// Writers commit in any order while a reader polls.
+func TestBus_ReadersMissNoEntry(t *testing.T) {
 	t.Parallel()
 	const writers, each = 6, 60
 	pool := pgtest.New(t)
@@ -124,7 +124,7 @@ func tellMany(t *testing.T, pool *pgxpool.Pool, writer, each int) {
 	random := rand.New(rand.NewPCG(1, uint64(writer)))
 	for n := range each {
 		err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-			for range random.IntN(5) { // some take long from their number to their end
+			for range random.IntN(5) { // some writers take long between ID and commit
 				if _, err := tx.Exec(t.Context(), `SELECT pg_current_xact_id()`); err != nil {
 					return err
 				}
@@ -139,7 +139,7 @@ func tellMany(t *testing.T, pool *pgxpool.Pool, writer, each int) {
 	}
 }
 
-func TestBus_TellsTheStatusOfATicketWhoseTasksEndTogether(t *testing.T) {
+func TestBus_StatusOfTicketWithConcurrentEnds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a, b := w.task(w.project(5), ""), task.NewID()

@@ -15,10 +15,9 @@ import (
 	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
-// TestNothingDeadlocks drives tasks that depend on one another, in two projects, through
-// everything that locks at once. The store repeats a transaction that deadlocks, so the
-// database is asked whether there was one.
-func TestNothingDeadlocks(t *testing.T) {
+// Dependent tasks in two projects run through all operations that lock rows. The store retries transactions that
+// deadlock, so the test reads the deadlock statistics of the database.
+func TestStore_NoDeadlocks(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
 	check, pool := pgtest.Connect(t, url), pgtest.Connect(t, url)
@@ -29,7 +28,7 @@ func TestNothingDeadlocks(t *testing.T) {
 	var wait sync.WaitGroup
 	for seed := range uint64(workers) {
 		wait.Go(func() {
-			r := rand.New(rand.NewPCG(seed, 1)) // the same every time
+			r := rand.New(rand.NewPCG(seed, 1)) // reproducible
 			for range rounds {
 				if err := w.disturb(r, tasks[r.IntN(len(tasks))]); err != nil {
 					t.Errorf("%v", err)
@@ -38,7 +37,7 @@ func TestNothingDeadlocks(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	pool.Close() // its connections report what they counted when they end
+	pool.Close() // connections report their statistics when they close
 	require.Zero(t, count(t, check, `SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`))
 	require.Zero(t, count(t, check, `SELECT count(*) FROM slots s JOIN tasks t ON t.id = s.task_id
 		WHERE t.status IN ('completed', 'failed', 'cancelled') OR t.queued_at IS NOT NULL`), "a slot of a task that asks for one, or is over")
@@ -49,7 +48,7 @@ func TestNothingDeadlocks(t *testing.T) {
 		AND queued_at IS NULL AND NOT EXISTS (SELECT FROM slots WHERE task_id = t.id)`), "a task that nobody will let in")
 }
 
-// chain makes n tasks, each of which depends on the one three before it.
+// chain creates n tasks; each depends on the task three before it.
 func (w world) chain(one, other string, n int) []asked {
 	w.t.Helper()
 	var tasks []asked
@@ -67,8 +66,7 @@ func (w world) chain(one, other string, n int) []asked {
 	return tasks
 }
 
-// disturb does one of the things that happen to a task. What the task's state does not
-// allow is no failure.
+// disturb runs one random operation on a task. Rejections by the task's state are not failures.
 func (w world) disturb(r *rand.Rand, a asked) error {
 	ctx := w.t.Context()
 	run := fmt.Sprintf("%s-%d", a.run, r.IntN(2))
@@ -76,7 +74,7 @@ func (w world) disturb(r *rand.Rand, a asked) error {
 		TaskID: a.id, FirstRunID: a.run, Ordinal: int64(r.IntN(1000)), Status: task.Statuses()[r.IntN(len(task.Statuses()))],
 		ReleaseSlot: r.IntN(2) == 0, RequestSlot: r.IntN(2) == 0,
 	}
-	p.RequestSlot = p.RequestSlot || p.ReleaseSlot // a workflow that gives its slot back for good names a reason
+	p.RequestSlot = p.RequestSlot || p.ReleaseSlot // a workflow that releases its slot permanently has a reason
 	var err error
 	switch r.IntN(7) {
 	case 0, 1:

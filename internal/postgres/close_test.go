@@ -11,16 +11,16 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// The intake has connections of its own, which it opens when it first needs one.
-func TestAClosedStoreOpensNoConnections(t *testing.T) {
+// Ingest has a pool of its own, which is opened at first use.
+func TestClose_OpensNoConnections(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	w.store.Close()
 	require.Equal(t, task.CodeUnavailable, task.CodeOf(w.commitOne()))
 }
 
-// An operator who counts connections counts those of the intake too; they are few.
-func TestConnectionsOfTheIntakeAreCounted(t *testing.T) {
+// PoolUse includes the connections of ingest, which are few.
+func TestPoolUse_IncludesIngest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	t.Cleanup(w.store.Close)

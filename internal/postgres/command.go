@@ -13,16 +13,15 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// senderCLI is the sender of a command that came as a bare signal.
+// senderCLI is the sender of a command that arrived as a signal without a row.
 const senderCLI = "temporal cli"
 
-// LoadCommand reads what was asked. A command without an id came from the temporal CLI: it
-// gets a row, the same for the same run, ordinal and kind. One that is settled, or that the
-// store does not know, is answered as settled. The feedback of a failed verdict, or of a
-// replacement, is stored and named.
+// LoadCommand returns a command. A command without an ID came from the temporal CLI and gets a row, the same one for
+// the same run, ordinal and kind. A command that is settled or unknown is returned as settled. The feedback of a failed
+// verdict or a replacement is stored, and the result names it.
 func (s *Store) LoadCommand(ctx context.Context, in contract.LoadCommandInput, runID string) (contract.LoadedCommand, error) {
 	out, err := txResult(ctx, s, func(q *db.Queries) (contract.LoadedCommand, error) { return takeCommand(ctx, q, in, runID) })
-	return out, translate("take a command of task "+in.TaskID, err)
+	return out, translate("load a command of task "+in.TaskID, err)
 }
 
 func takeCommand(ctx context.Context, q *db.Queries, in contract.LoadCommandInput, runID string) (contract.LoadedCommand, error) {
@@ -46,11 +45,11 @@ func takeCommand(ctx context.Context, q *db.Queries, in contract.LoadCommandInpu
 	return readCommand(ctx, q, row)
 }
 
-// takeable reports whether a running task can be asked for this.
+// takeable reports whether a running task accepts commands of this kind.
 func takeable(kind string) bool {
 	return slices.Contains([]string{
 		contract.CommandCancel, contract.CommandFail, contract.CommandComplete, contract.CommandVerdict, contract.CommandRetry,
-		contract.CommandReplace,
+		contract.CommandReplace, contract.CommandSuspend,
 	}, kind)
 }
 
@@ -66,7 +65,7 @@ func readCommand(ctx context.Context, q *db.Queries, row db.Command) (contract.L
 	out := contract.LoadedCommand{
 		ID: row.ID, Kind: row.Kind, Reason: reasonOf(row.Kind, args), OK: saysOK(row),
 		Settled: task.Receipt(row.State) != task.ReceiptAccepted, FeedbackID: args.text("feedback_id"),
-		EndReason: endReasonOf(row.Kind, args),
+		EndReason: endReasonOf(row.Kind, args), Checkpoint: args.text("checkpoint"),
 	}
 	replaces := row.Kind == contract.CommandReplace
 	if replaces {
@@ -88,7 +87,7 @@ func readCommand(ctx context.Context, q *db.Queries, row db.Command) (contract.L
 	return out, err
 }
 
-// keepFeedback stores what a validator or the guardian said, and notes with the command where.
+// keepFeedback stores the feedback of a validator or the guardian, and adds its ID to the command.
 func keepFeedback(ctx context.Context, q *db.Queries, row db.Command) (string, error) {
 	text := feedbackOf(readObject(row.Args))
 	if text == "" {
@@ -102,7 +101,7 @@ func keepFeedback(ctx context.Context, q *db.Queries, row db.Command) (string, e
 	return id, q.AmendCommand(ctx, jsonOf(map[string]string{"feedback_id": id}), row.ID)
 }
 
-// endReasonOf is the condition for which omoi suspends a task.
+// endReasonOf returns the reason for which omoi suspends a task; zero for commands of users.
 func endReasonOf(kind string, args object) task.Reason {
 	switch kind {
 	case contract.CommandBudget:
@@ -125,14 +124,14 @@ func reasonOf(kind string, args object) string {
 	return ""
 }
 
-// feedbackOf is a validator's feedback with its recommendations, for the next agent to read.
+// feedbackOf returns a validator's feedback with its recommendations as a text for the next agent.
 func feedbackOf(args object) string {
 	lines := []string{args.text("feedback")}
 	if lines[0] == "" {
 		lines[0] = args.text("reason")
 	}
 	var recommendations []string
-	_ = json.Unmarshal(args["recommendations"], &recommendations) // none if it is no list of texts
+	_ = json.Unmarshal(args["recommendations"], &recommendations) // none if the value is not a list of strings
 	for _, r := range recommendations {
 		lines = append(lines, "- "+r)
 	}

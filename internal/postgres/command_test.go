@@ -17,7 +17,7 @@ func (w world) take(a asked, c contract.Command, ordinal int64) contract.LoadedC
 	return taken
 }
 
-func TestTakeCommandReadsWhatWasAsked(t *testing.T) {
+func TestLoadCommand(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
@@ -34,7 +34,7 @@ func TestTakeCommandReadsWhatWasAsked(t *testing.T) {
 	}
 }
 
-func TestTheFeedbackOfAFailedVerdictIsKeptAsAText(t *testing.T) {
+func TestLoadCommand_StoresFeedbackOfVerdict(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
@@ -48,7 +48,7 @@ func TestTheFeedbackOfAFailedVerdictIsKeptAsAText(t *testing.T) {
 	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM stored_texts`))
 }
 
-func TestACommandThatIsSettledOrUnknownIsNotTakenAgain(t *testing.T) {
+func TestLoadCommand_SettledOrUnknown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	p := w.project(5)
@@ -61,7 +61,7 @@ func TestACommandThatIsSettledOrUnknownIsNotTakenAgain(t *testing.T) {
 	}
 }
 
-func TestACommandFromTheTemporalCLIGetsARow(t *testing.T) {
+func TestLoadCommand_FromTemporalCLI(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")

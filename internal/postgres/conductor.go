@@ -12,21 +12,21 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// ConductedOrganizations answers those with agents at work behind after and up to upto, in the
-// order of their ids; both may be empty.
+// ConductedOrganizations returns the organizations with active agents whose IDs are above after and at most upto, in
+// order of their IDs; both bounds may be empty.
 func (s *Store) ConductedOrganizations(ctx context.Context, cycleID, after, upto string) ([]conductor.ActiveOrganization, error) {
 	rows, err := s.q.ConductedOrganizations(ctx, db.ConductedOrganizationsParams{CycleID: cycleID, After: orNull(after), Upto: orNull(upto)})
 	return mapAll(rows, func(r db.ConductedOrganizationsRow) conductor.ActiveOrganization {
 		return conductor.ActiveOrganization{ID: r.OrganizationID, Agents: int(r.Agents), InCycle: r.InCycle}
-	}), translate("list organizations with agents at work", err)
+	}), translate("list organizations with active agents", err)
 }
 
-// ConductedAgents answers whoever is at work in an organization, with the files that their newest
-// events say they have changed, and judgements no older than fresh.
+// ConductedAgents returns the active agents of an organization, with the files that their newest events report as
+// changed, and guardian analyses of at most the age fresh.
 func (s *Store) ConductedAgents(ctx context.Context, organizationID string, fresh time.Duration, newest int) ([]conductor.ActiveAgent, error) {
 	rows, err := s.q.ConductedAgents(ctx, fresh, organizationID)
 	if err != nil || len(rows) == 0 {
-		return nil, translate("read agents at work", err)
+		return nil, translate("read active agents", err)
 	}
 	in := db.ChangedFilesParams{Newest: int64(newest), Edited: event.AgentFileEdited}
 	for _, r := range rows {
@@ -48,14 +48,14 @@ func (s *Store) ConductedAgents(ctx context.Context, organizationID string, fres
 	}), translate("read changed files", err)
 }
 
-// Compared answers what a model has said before of pairs of these tasks.
+// Compared returns the pairs of these tasks that a model has compared before.
 func (s *Store) Compared(ctx context.Context, organizationID string, taskIDs []string) ([]conductor.Duplicate, error) {
 	rows, err := s.q.ToldApart(ctx, organizationID, taskIDs)
 	return mapAll(rows, duplicateOf), translate("read compared pairs", err)
 }
 
-// SaveConducted stores an analysis once for its cycle and organization, and with it the pairs that
-// were found or told apart; it reports whether it did.
+// SaveConducted stores an analysis once for its cycle and organization, with the compared pairs, and reports whether it
+// was stored.
 func (s *Store) SaveConducted(ctx context.Context, a conductor.Analysis, pairs []conductor.Duplicate) (saved bool, err error) {
 	err = s.inTx(ctx, func(q *db.Queries) error {
 		n, err := q.InsertConducted(ctx, db.InsertConductedParams{
@@ -76,7 +76,7 @@ func (s *Store) SaveConducted(ctx context.Context, a conductor.Analysis, pairs [
 	return saved, translate("store the analysis of organization "+a.OrganizationID, err)
 }
 
-// linkDuplicate writes a pair in the one order of its ids.
+// linkDuplicate writes a pair with its IDs in ascending order.
 func linkDuplicate(ctx context.Context, q *db.Queries, a conductor.Analysis, p conductor.Duplicate) error {
 	if p.TaskID > p.OtherID {
 		p.TaskID, p.OtherID, p.SandboxID, p.OtherBox = p.OtherID, p.TaskID, p.OtherBox, p.SandboxID
@@ -88,7 +88,7 @@ func linkDuplicate(ctx context.Context, q *db.Queries, a conductor.Analysis, p c
 	})
 }
 
-// tellConducted tells whoever listens on the bus, under the name of the replaced system.
+// tellConducted writes the bus event that OmoiOS sent for an analysis.
 func tellConducted(ctx context.Context, q *db.Queries, a conductor.Analysis) error {
 	return q.TellSteering(ctx, db.TellSteeringParams{
 		OrganizationID: &a.OrganizationID, EventType: "monitoring.conductor.analysis", EntityType: "conductor", EntityID: a.ID,
@@ -96,21 +96,21 @@ func tellConducted(ctx context.Context, q *db.Queries, a conductor.Analysis) err
 	})
 }
 
-// EndConductorCycle notes that a cycle of the conductor came to its end, and forgets what is older than keep.
+// EndConductorCycle records that a cycle of the conductor ended, and deletes analyses older than keep.
 func (s *Store) EndConductorCycle(ctx context.Context, keep time.Duration) error {
 	if err := s.q.ConductorRan(ctx); err != nil {
-		return translate("note a cycle of the conductor", err)
+		return translate("record a cycle of the conductor", err)
 	}
-	return translate("forget old analyses of the conductor", s.q.ForgetConducted(ctx, keep))
+	return translate("delete old analyses of the conductor", s.q.ForgetConducted(ctx, keep))
 }
 
-// ConductorAge answers how long ago a cycle of the conductor came to its end; below 0: none did.
+// ConductorAge returns the time since the last completed cycle of the conductor; below 0: none.
 func (s *Store) ConductorAge(ctx context.Context) (time.Duration, error) {
 	seconds, err := s.q.ConductorAge(ctx)
-	return age(seconds), translate("look when the conductor last ran", err)
+	return age(seconds), translate("read the last cycle of the conductor", err)
 }
 
-// ConductorAnalyses lists what the conductor thought of an organization, newest first.
+// ConductorAnalyses lists the analyses of an organization, newest first.
 func (s *Store) ConductorAnalyses(ctx context.Context, organizationID string, p client.PageRequest) (client.Page[conductor.Analysis], error) {
 	page, err := pageOf(p, func(p place) ([]db.ConductorAnalysis, error) {
 		return s.q.ConductorAnalyses(ctx, db.ConductorAnalysesParams{OrganizationID: organizationID, BeforeAt: p.at, BeforeID: p.id, MaxRows: p.rows})
@@ -126,7 +126,7 @@ func conductedOf(r db.ConductorAnalysis) conductor.Analysis {
 	}
 }
 
-// Duplicates lists pairs of tasks about the same work, newest first; of one task, or of all.
+// Duplicates lists pairs of tasks about the same work, newest first, of some tasks or of all.
 func (s *Store) Duplicates(ctx context.Context, organizationID string, q client.GuardianQuery) (client.Page[conductor.Duplicate], error) {
 	page, err := pageOf(q.PageRequest, func(p place) ([]db.DuplicatesRow, error) {
 		return s.q.Duplicates(ctx, db.DuplicatesParams{
@@ -149,17 +149,17 @@ func duplicateOf(r db.DetectedDuplicate) conductor.Duplicate {
 	}
 }
 
-// ConductorHour sums up what was found in an organization in the last hour.
+// ConductorHour summarizes the analyses of an organization of the last hour.
 func (s *Store) ConductorHour(ctx context.Context, organizationID string) (conductor.Hour, error) {
 	r, err := s.q.ConductorHour(ctx, organizationID)
 	out := conductor.Hour{Duplicates: int(r.Duplicates)}
 	if r.Coherence >= 0 {
 		out.Coherence = &r.Coherence
 	}
-	return out, translate("sum up the conductor's last hour", err)
+	return out, translate("summarize the conductor's last hour", err)
 }
 
-// OpenWork answers tasks that have not ended, newest first.
+// OpenWork returns tasks that have not ended, newest first.
 func (s *Store) OpenWork(ctx context.Context, q conductor.WorkQuery) ([]conductor.OpenWork, error) {
 	rows, err := s.q.OpenWork(ctx, db.OpenWorkParams{
 		OrganizationID: q.OrganizationID, ProjectID: orNull(q.ProjectID), TicketID: orNull(q.TicketID), Repo: q.Repo, Key: q.IdempotencyKey, Most: q.Limit,

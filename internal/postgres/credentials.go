@@ -41,7 +41,7 @@ func (s *Store) CredentialsUnder(ctx context.Context, notKeyID, afterID string, 
 	rows, err := s.q.CredentialsUnder(ctx, db.CredentialsUnderParams{
 		NotKeyID: notKeyID, After: cmp.Or(afterID, before), Most: limit,
 	})
-	return mapAll(rows, credentialOf), translate("read credentials of other keys", err)
+	return mapAll(rows, credentialOf), translate("read credentials under other keys", err)
 }
 
 // ResealCredential implements [credential.Store].
@@ -50,17 +50,17 @@ func (s *Store) ResealCredential(ctx context.Context, was credential.Row, keyID 
 	return n > 0, translate("encrypt credential "+was.ID+" again", err)
 }
 
-// UseCredential implements [credential.Store]. It writes at most once a minute.
+// UseCredential implements [credential.Store]. The time is written at most once a minute.
 func (s *Store) UseCredential(ctx context.Context, id string) error {
-	return translate("note the use of credential "+id, s.q.UseCredential(ctx, id))
+	return translate("record the use of credential "+id, s.q.UseCredential(ctx, id))
 }
 
-// UseNoCredential implements [credential.Store]: what the attempt says of a limit is of itself alone.
+// UseNoCredential implements [credential.Store]. A rate limit of the attempt then concerns this task only.
 func (s *Store) UseNoCredential(ctx context.Context, taskID string) error {
 	err := s.q.UseNoCredential(ctx, db.UseNoCredentialParams{
 		TaskID: taskID, OfTask: credential.OfTask, OfInstallation: credential.OfInstallation,
 	})
-	return translate("note that task "+taskID+" was given no credential", err)
+	return translate("record that task "+taskID+" was given no credential", err)
 }
 
 // OrganizationOf implements [credential.Store].
@@ -69,13 +69,13 @@ func (s *Store) OrganizationOf(ctx context.Context, userID, projectID string) (s
 	return id, translate("find the organization of project "+projectID+" or user "+userID, err)
 }
 
-// credentialName names the credential that the agent of a task uses; see [credential.Name].
+// credentialName returns the name of the credential that the agent of a task uses; see [credential.Name].
 func credentialName(ctx context.Context, q *db.Queries, row db.Task) (string, error) {
 	names, err := credentialNames(ctx, q, row.OrganizationID, []db.Task{row})
 	return names[row.ID], err
 }
 
-// credentialNames names the credentials of tasks of one organization, by the tasks' IDs.
+// credentialNames returns the names of the credentials of tasks of one organization, by task ID.
 func credentialNames(ctx context.Context, q *db.Queries, organizationID string, tasks []db.Task) (map[string]string, error) {
 	if len(tasks) == 0 {
 		return nil, nil //nolint:nilnil // there are none
@@ -84,7 +84,7 @@ func credentialNames(ctx context.Context, q *db.Queries, organizationID string, 
 	rows, names := mapAll(stored, placeOf), make(map[string]string, len(tasks))
 	for _, t := range tasks {
 		work := task.Work{TaskID: t.ID, OrganizationID: organizationID, UserID: task.Deref(t.UserID), ProjectID: t.ProjectID, Agent: t.Agent}
-		_ = json.Unmarshal(t.ExecutionConfig, &work.Execution) // a task whose config cannot be read fails when it starts
+		_ = json.Unmarshal(t.ExecutionConfig, &work.Execution) // an unreadable config fails at the start of the task
 		names[t.ID] = credential.Name(rows, work)
 	}
 	return names, err

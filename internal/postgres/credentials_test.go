@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestCredentialsAreKeptByPlace(t *testing.T) {
+func TestCredentials_ByPlace(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	alice, err := w.store.EnsureUser(t.Context(), w.org, "alice")
@@ -75,7 +75,7 @@ func TestCredentialsAreKeptByPlace(t *testing.T) {
 	require.NotContains(t, seen(credential.Who{UserID: alice}), "user two")
 }
 
-func TestCredentialsStayInTheirOrganization(t *testing.T) {
+func TestCredentials_OfOrganizationOnly(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	tenant, err := w.store.EnsureOrganization(t.Context(), "tenant")
@@ -98,7 +98,7 @@ func TestCredentialsStayInTheirOrganization(t *testing.T) {
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
 }
 
-func TestTheOwnerOfATaskIsWhoAskedForIt(t *testing.T) {
+func TestAcceptTask_StoresUser(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	key, secret, err := w.store.CreateKey(t.Context(), w.org, client.CreateAPIKeyRequest{User: "alice", Name: "laptop"})

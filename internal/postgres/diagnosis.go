@@ -18,25 +18,25 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// casesTries is how many of the newest attempts of a case come with their events.
+// casesTries is the number of newest attempts that are read with their events.
 const casesTries = 5
 
-// LeaseDiagnosisRequests returns at most so many due requests, which no other caller gets until the lease is over.
+// LeaseDiagnosisRequests returns up to most due requests and leases them.
 func (s *Store) LeaseDiagnosisRequests(ctx context.Context, lease time.Duration, most int) ([]diagnosis.Request, error) {
 	rows, err := s.q.LeaseDiagnosisRequests(ctx, lease, most)
-	return mapAll(rows, func(r db.LeaseDiagnosisRequestsRow) diagnosis.Request { return diagnosis.Request(r) }), translate("take failures to look at", err)
+	return mapAll(rows, func(r db.LeaseDiagnosisRequestsRow) diagnosis.Request { return diagnosis.Request(r) }), translate("lease diagnosis requests", err)
 }
 
-// SettleDiagnosisRequest deletes a request, unless the task has failed again since it was leased.
+// SettleDiagnosisRequest deletes a request, unless the task has failed again since the lease.
 func (s *Store) SettleDiagnosisRequest(ctx context.Context, l diagnosis.Request) error {
 	return translate("settle the diagnosis request of task "+l.TaskID, s.q.SettleDiagnosisRequest(ctx, l.TaskID, l.Changed))
 }
 
-// Case answers what is known of a task that has failed: of its newest attempts so many events each.
+// Case returns the input of a task's diagnosis, with up to newest events of each of the newest attempts.
 func (s *Store) Case(ctx context.Context, taskID string, newest int) (supervise.DiagnosisInput, error) {
 	row, err := s.q.CaseOf(ctx, taskID)
 	if err != nil {
-		return supervise.DiagnosisInput{}, missing(translate("read the case of task "+taskID, err), "There is no task %s.", taskID)
+		return supervise.DiagnosisInput{}, missing(translate("read the diagnosis input of task "+taskID, err), "There is no task %s.", taskID)
 	}
 	c := supervise.DiagnosisInput{At: row.At.UTC(), TicketFailures: row.TicketFailures, Diagnoses: row.Diagnoses, Diagnosed: row.Diagnosed}
 	if c.Task, err = s.Task(ctx, row.OrganizationID, taskID); err != nil {
@@ -53,7 +53,7 @@ func (s *Store) Case(ctx context.Context, taskID string, newest int) (supervise.
 	return c, err
 }
 
-// feeds answers the newest events of attempts by their sandboxes, oldest first.
+// feeds returns the newest events of attempts by sandbox, oldest first.
 func (s *Store) feeds(ctx context.Context, attempts []task.Attempt, newest int) (map[string][]event.Event, error) {
 	ids := mapAll(attempts, func(a task.Attempt) string { return a.SandboxID })
 	rows, err := s.q.SandboxHeads(ctx, ids)
@@ -66,10 +66,10 @@ func (s *Store) feeds(ctx context.Context, attempts []task.Attempt, newest int) 
 	return s.WatchedEvents(ctx, of, newest)
 }
 
-// endsOfTicket is how many ends of a ticket's tasks are looked at.
+// endsOfTicket is the number of ends of a ticket's tasks that are read.
 const endsOfTicket = 50
 
-// TicketEnds answers the newest ends of a ticket's tasks.
+// TicketEnds returns the newest ends of a ticket's tasks.
 func (s *Store) TicketEnds(ctx context.Context, ticketID string) (supervise.TicketEnds, error) {
 	rows, err := s.q.TicketEnds(ctx, ticketID, endsOfTicket)
 	if err != nil {
@@ -81,11 +81,11 @@ func (s *Store) TicketEnds(ctx context.Context, ticketID string) (supervise.Tick
 			return supervise.TicketEnd{TaskID: r.TaskID, Failed: r.Failed, At: r.EndedAt.UTC()}
 		}),
 		Diagnoses: said.Diagnoses, Upto: said.Upto.UTC(),
-	}, translate("read what was found of ticket "+ticketID, err)
+	}, translate("read the diagnoses of ticket "+ticketID, err)
 }
 
-// SaveDiagnoses stores diagnoses of a failure, but those that it has, with the webhooks that tell of them and the note that
-// the failure was looked at, all or nothing. It answers the ids of those that it has stored.
+// SaveDiagnoses stores the diagnoses of a failure with their webhooks, and settles the request, in one transaction.
+// Ends that already have a diagnosis are skipped. SaveDiagnoses returns the IDs of the stored diagnoses.
 func (s *Store) SaveDiagnoses(ctx context.Context, l diagnosis.Request, all []diagnosis.KeptDiagnosis) ([]string, error) {
 	saved, err := txResult(ctx, s, func(q *db.Queries) (saved []string, err error) {
 		for _, d := range all {
@@ -99,10 +99,11 @@ func (s *Store) SaveDiagnoses(ctx context.Context, l diagnosis.Request, all []di
 		}
 		return saved, q.SettleDiagnosisRequest(ctx, l.TaskID, l.Changed)
 	})
-	return saved, translate("store what was found of task "+l.TaskID, err)
+	return saved, translate("store the diagnoses of task "+l.TaskID, err)
 }
 
-// saveDiagnosis answers false where this end has one. What a newer diagnosis of a task replaces is told to nobody.
+// saveDiagnosis returns false if the end already has a diagnosis. A newer diagnosis of a task withdraws notices that
+// were not sent yet.
 func saveDiagnosis(ctx context.Context, q *db.Queries, d diagnosis.KeptDiagnosis) (bool, error) {
 	ended := time.Unix(0, 0)
 	if d.EndedAt != nil {
@@ -124,7 +125,7 @@ func saveDiagnosis(ctx context.Context, q *db.Queries, d diagnosis.KeptDiagnosis
 	return true, err
 }
 
-// Diagnoses lists those of an organization, newest first.
+// Diagnoses lists the diagnoses of an organization, newest first.
 func (s *Store) Diagnoses(ctx context.Context, organizationID string, query client.DiagnosisQuery) (client.Page[explain.Diagnosis], error) {
 	page, err := pageOf(query.PageRequest, func(p place) ([]db.DiagnosesRow, error) {
 		return s.q.Diagnoses(ctx, db.DiagnosesParams{
@@ -136,7 +137,7 @@ func (s *Store) Diagnoses(ctx context.Context, organizationID string, query clie
 
 func diagnosisOf(r db.DiagnosesRow) explain.Diagnosis {
 	var stored storedDiagnosis
-	_ = json.Unmarshal(r.Diagnosis.Said, &stored) // ours
+	_ = json.Unmarshal(r.Diagnosis.Said, &stored) // omoi wrote the value
 	d := stored.diagnosis()
 	d.ID, d.CreatedAt, d.Notice, d.MessageID = r.Diagnosis.ID, r.Diagnosis.CreatedAt.UTC(), feedbackNames().named(r.Diagnosis.Notice), task.Deref(r.Diagnosis.MessageID)
 	if d.Evidence == nil {
@@ -148,12 +149,12 @@ func diagnosisOf(r db.DiagnosesRow) explain.Diagnosis {
 	return d
 }
 
-// TellNotices tells the agents of later attempts what was diagnosed of earlier ones, and answers their sandboxes. Each
-// diagnosis is told once: the message and the note that it was written are one transaction.
+// TellNotices sends diagnoses of earlier attempts to the agents of later ones, and returns their sandboxes. The message
+// and its record are one transaction, so each diagnosis is sent once.
 func (s *Store) TellNotices(ctx context.Context, most int) ([]string, error) {
 	held, err := s.q.HeldNotices(ctx, most)
 	if err != nil {
-		return nil, translate("look for diagnoses to tell", err)
+		return nil, translate("list pending notices", err)
 	}
 	var told []string
 	var errs []error
@@ -162,12 +163,12 @@ func (s *Store) TellNotices(ctx context.Context, most int) ([]string, error) {
 		if done && err == nil {
 			told = append(told, row.SandboxID)
 		}
-		errs = append(errs, translate("tell the diagnosis of task "+row.TaskID, err))
+		errs = append(errs, translate("send the diagnosis of task "+row.TaskID, err))
 	}
 	return told, errors.Join(errs...)
 }
 
-// tellNotice waits where nobody listens: a validator, an agent that has left, one with too much to read.
+// tellNotice returns false if the notice must wait: the agent is a validator, has left, or has too many open messages.
 func tellNotice(ctx context.Context, q *db.Queries, row db.HeldNoticesRow) (bool, error) {
 	w := settling{q: q, chain: db.FeedbackChainRow{Task: db.Task{ID: row.TaskID, SandboxID: &row.SandboxID}}}
 	listens, err := w.listens(ctx)
@@ -176,7 +177,7 @@ func tellNotice(ctx context.Context, q *db.Queries, row db.HeldNoticesRow) (bool
 	}
 	said, found, err := maybe(q.LockNotice(ctx, row.ID))
 	if !found {
-		return false, err // nil: somebody else has told it
+		return false, err // nil: another process has sent the notice
 	}
 	var d storedDiagnosis
 	if err := json.Unmarshal(said, &d); err != nil {
@@ -192,23 +193,23 @@ func tellNotice(ctx context.Context, q *db.Queries, row db.HeldNoticesRow) (bool
 	return true, q.SettleNotice(ctx, db.SettleNoticeParams{Notice: explain.NoticeSent, MessageID: &m.ID, ID: row.ID})
 }
 
-// diagnosisSender is who speaks in those messages.
+// diagnosisSender is the sender ID of messages with a diagnosis.
 const diagnosisSender = "diagnosis"
 
-// TakeDeliveries takes webhooks that are due, at most so many; nobody else takes them until lease is over.
+// TakeDeliveries returns up to most due webhooks and leases them.
 func (s *Store) TakeDeliveries(ctx context.Context, lease time.Duration, most int) ([]diagnosis.DueDelivery, error) {
 	rows, err := s.q.TakeDeliveries(ctx, lease, most)
 	return mapAll(rows, func(r db.TakeDeliveriesRow) diagnosis.DueDelivery {
 		return diagnosis.DueDelivery{ID: r.ID, Body: r.Body, Tries: r.Tries, Age: age(r.Age)}
-	}), translate("take webhooks to send", err)
+	}), translate("lease webhooks", err)
 }
 
-// SettleDelivery records the outcome of a request; a delivery that stays pending is due again after pause.
+// SettleDelivery records the outcome of a request. A delivery that stays pending is due again after pause.
 func (s *Store) SettleDelivery(ctx context.Context, id, state, problem string, pause time.Duration) error {
 	return translate("settle webhook "+id, s.q.SettleDelivery(ctx, db.SettleDeliveryParams{State: deliveryNames().stored(state), Error: storable(problem), Pause: pause, ID: id}))
 }
 
-// storedDiagnosis is a diagnosis in the form of the column said: older builds wrote and read these names of its fields.
+// storedDiagnosis is the form of a diagnosis in the column said: older builds wrote and read these names of its fields.
 type storedDiagnosis struct {
 	explain.Diagnosis
 

@@ -23,7 +23,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// diagnoser diagnoses over a store; url takes its webhooks, if there is one.
+// diagnoser returns a diagnosis service over a store; url receives its webhooks, empty: none.
 func (w world) diagnoser(url string) (*postgres.Store, *diagnosis.Service) {
 	store := postgres.New(w.pool, postgres.Config{})
 	return store, diagnosis.New(diagnosis.Config{
@@ -32,7 +32,7 @@ func (w world) diagnoser(url string) (*postgres.Store, *diagnosis.Service) {
 	}, diagnosis.Deps{Store: store, Log: slog.New(slog.DiscardHandler)})
 }
 
-// fails lets a task's attempt fail, and the task go on, or end. It answers the next ordinal.
+// fails ends a task's attempt as failed, and sets the status of the task. The result is the next ordinal.
 func (w world) fails(a asked, live contract.LiveAttempt, ordinal int64, status task.Status) int64 {
 	w.t.Helper()
 	w.event(live.SandboxID, event.AgentError, `{"error": "cannot find libfoo"}`)
@@ -51,7 +51,7 @@ func diagnosesOf(tb testing.TB, store *postgres.Store, org, taskID string) []exp
 	return page.Items
 }
 
-func TestFailuresAreDiagnosedOnceAndTheNextAgentIsTold(t *testing.T) {
+func TestDiagnosis_OnceWithNotice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	store, service := w.diagnoser("")
@@ -95,8 +95,8 @@ func TestFailuresAreDiagnosedOnceAndTheNextAgentIsTold(t *testing.T) {
 	require.Empty(t, diagnosesOf(t, store, task.NewID(), a.id), "others see nothing")
 }
 
-// Whoever dies after he took a failure is followed by somebody else; what two find at once is kept once.
-func TestADiagnosisSurvivesItsProcess(t *testing.T) {
+// After a crash another process takes the request, and concurrent diagnoses are stored once.
+func TestDiagnosis_SurvivesCrash(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	store, service := w.diagnoser("http://127.0.0.1:1/")
@@ -130,8 +130,8 @@ func TestADiagnosisSurvivesItsProcess(t *testing.T) {
 	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM diagnosis_queue`), "what came after the look is looked at")
 }
 
-// TestEachEndIsDiagnosed has tasks fail again without a new attempt: in publishing, before the first one, and terminated.
-func TestEachEndIsDiagnosed(t *testing.T) {
+// Tasks fail again without a new attempt: while publishing, before the first attempt, and by termination.
+func TestDiagnosis_OfEachEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	store, service := w.diagnoser("http://127.0.0.1:1/")
@@ -144,7 +144,7 @@ func TestEachEndIsDiagnosed(t *testing.T) {
 	w.load(early)
 	w.write(early, contract.Projection{Ordinal: 20, Status: task.StatusFailed, Class: task.ClassCredentials, Reason: "No key."})
 	for n := range 3 {
-		for range 2 { // looked at twice it is one
+		for range 2 { // a repeated diagnosis is stored once
 			w.exec(`INSERT INTO diagnosis_queue (task_id) SELECT id FROM tasks ON CONFLICT DO NOTHING`)
 			require.NoError(t, service.Step(t.Context()))
 		}
@@ -160,8 +160,8 @@ func TestEachEndIsDiagnosed(t *testing.T) {
 	}
 }
 
-// TestATicketWhoseTasksFailIsDiagnosed once for three failures in a row, beside the diagnoses of its tasks.
-func TestATicketWhoseTasksFailIsDiagnosed(t *testing.T) {
+// Three failures in a row lead to one diagnosis of the ticket, in addition to those of its tasks.
+func TestDiagnosis_OfTicket(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	store, service := w.diagnoser("http://127.0.0.1:1/")
@@ -220,7 +220,7 @@ func TestATicketWhoseTasksFailIsDiagnosed(t *testing.T) {
 	require.Len(t, ofTicket(), 1, "one was completed in between")
 }
 
-func TestWebhooksAreSentAtLeastOnce(t *testing.T) {
+func TestDiagnosis_WebhooksAtLeastOnce(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	var ids []string
@@ -251,7 +251,7 @@ func TestWebhooksAreSentAtLeastOnce(t *testing.T) {
 	require.Equal(t, []string{found.ID, found.ID}, ids, "a repeat has the same id")
 }
 
-func TestOrganizationsHaveAPlan(t *testing.T) {
+func TestOrganizations_HavePlan(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	store := postgres.New(w.pool, postgres.Config{})

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// diskFresh is how long the last answer about the disk stands.
+// diskFresh is the time for which the last result counts.
 const diskFresh = 30 * time.Second
 
-// disk remembers whether the last write found room. A full disk is told of here and in a metric, since
-// no alarm could be written then.
+// disk holds whether the last checked write found the disk full. The state is kept in memory, because a full disk
+// cannot store an alert.
 type disk struct {
 	mu   sync.Mutex
-	at   time.Time // of the last answer
-	full error     // nil: there was room
+	at   time.Time // time of the last result
+	full error     // nil: the disk was not full
 }
 
-// Writable reports whether the database takes what is new, by a write of the last 30 seconds that found the disk
-// full, or else by a small table that ends with its transaction. Where the disk is full, reads still succeed.
+// Writable returns an error if the database cannot store data. Writable returns the result of the last 30 seconds if
+// there is one, else writes a temporary table. Reads still succeed on a full disk.
 func (s *Store) Writable(ctx context.Context) error {
 	if full, fresh := s.disk.last(time.Now()); fresh {
 		return full
@@ -31,7 +31,7 @@ func (s *Store) Writable(ctx context.Context) error {
 	return translate("write to the database", s.wrote(ctx, err))
 }
 
-// wrote looks whether a write found the disk full, and returns its error.
+// wrote records whether a write found the disk full, and returns err.
 func (s *Store) wrote(ctx context.Context, err error) error {
 	if sqlState(err) == diskFull && s.disk.note(translate("write to the database", err)) {
 		s.cfg.Log.ErrorContext(ctx, "alert raised: operator action required", slog.String("source", "database disk"),
@@ -40,7 +40,7 @@ func (s *Store) wrote(ctx context.Context, err error) error {
 	return err
 }
 
-// DiskFull reports whether the last write that was looked at found the disk full.
+// DiskFull reports whether the last checked write found the disk full.
 func (s *Store) DiskFull() bool {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
@@ -53,7 +53,7 @@ func (d *disk) last(now time.Time) (full error, fresh bool) {
 	return d.full, now.Sub(d.at) < diskFresh
 }
 
-// note remembers an answer, and reports whether it changed.
+// note records a result and reports whether the state changed.
 func (d *disk) note(full error) (changed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

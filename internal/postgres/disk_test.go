@@ -16,7 +16,7 @@ import (
 	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
-// A write that finds the disk full raises the gauge and one line of the log, until a later write finds room.
+// A write to a full disk sets the gauge and logs once, until a later write succeeds.
 func TestWritable_RemembersAFullDisk(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -33,7 +33,7 @@ func TestWritable_RemembersAFullDisk(t *testing.T) {
 	require.Contains(t, log.String(), "alert cleared")
 }
 
-// The probe writes at most every 30 seconds.
+// Writable writes at most every 30 seconds.
 func TestWritable_IsCheap(t *testing.T) {
 	t.Parallel()
 	s := postgres.New(pgtest.New(t), postgres.Config{})

@@ -11,8 +11,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/ticket"
 )
 
-// PauseProject lets no task of a project in any more. With now those at work are asked to stop: what they have done is saved.
-// It answers the tasks that were asked.
+// PauseProject stops the admission of a project's tasks. With p.Now, running tasks get a command that saves their work
+// and suspends them. PauseProject returns these tasks.
 func (s *Store) PauseProject(ctx context.Context, p client.ProjectPause) (client.Project, []string, error) {
 	return s.switchProject(ctx, p, true, func(q *db.Queries) ([]string, error) {
 		if !p.Now {
@@ -22,7 +22,8 @@ func (s *Store) PauseProject(ctx context.Context, p client.ProjectPause) (client
 	})
 }
 
-// ResumeProject lets the tasks of a project in again, and asks those to go on that were stopped with it. It answers them.
+// ResumeProject admits the tasks of a project again, and resumes tasks that the pause suspended. ResumeProject returns
+// these tasks.
 func (s *Store) ResumeProject(ctx context.Context, p client.ProjectPause) (client.Project, []string, error) {
 	return s.switchProject(ctx, p, false, func(q *db.Queries) ([]string, error) {
 		return q.ResumeParked(ctx, db.ResumeParkedParams{
@@ -47,7 +48,8 @@ func (s *Store) switchProject(ctx context.Context, p client.ProjectPause, paused
 	return projectOf(row), orEmpty(asked), missing(translate("pause or resume project "+p.ProjectID, err), "There is no project %s.", p.ProjectID)
 }
 
-// ChangeTicket changes fields of a ticket; [task.CodeConflict] names the phases that may follow its own.
+// ChangeTicket changes fields of a ticket. For a phase that may not follow, ChangeTicket returns [task.CodeConflict]
+// with the allowed phases.
 func (s *Store) ChangeTicket(ctx context.Context, organizationID, id string, c client.UpdateTicketRequest) (client.Ticket, error) {
 	err := s.inTx(ctx, func(q *db.Queries) error {
 		from, err := q.LockTicket(ctx, organizationID, id)
@@ -69,7 +71,8 @@ func (s *Store) ChangeTicket(ctx context.Context, organizationID, id string, c c
 	return s.Ticket(ctx, organizationID, id)
 }
 
-// goOn lets a task go on that was parked for a pause which has ended meanwhile, or for a budget that was raised.
+// goOn resumes a task that was suspended for a pause or a budget, if the pause has ended or the budget was raised
+// meanwhile.
 func (w *projecting) goOn(ctx context.Context) error {
 	if w.p.Blocked != task.BlockedPaused && w.p.Blocked != task.BlockedBudget {
 		return nil
@@ -90,5 +93,5 @@ func (w *projecting) goOn(ctx context.Context) error {
 	return err
 }
 
-// sender is who asks where nobody else does.
+// sender is the sender of commands that omoi itself gives.
 const sender = "omoi"

@@ -15,7 +15,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/ticket"
 )
 
-// many makes tasks of a project in one go, without a run of the gate.
+// many creates n tasks of a project without admission.
 func (w world) many(project string, n int, edit string) {
 	w.t.Helper()
 	ticketID := task.NewID()
@@ -28,7 +28,7 @@ func (w world) many(project string, n int, edit string) {
 	}
 }
 
-// endOne completes the task that holds a slot for longest, and runs the gate as its release does.
+// endOne completes the task that has held a slot for the longest time, and runs admission.
 func (w world) endOne() {
 	w.t.Helper()
 	var id, project string
@@ -38,10 +38,9 @@ func (w world) endOne() {
 	w.exec(`SELECT omoi_admit($1, $2)`, w.org, project)
 }
 
-// TestNoProjectStarves has ten projects with unequal load share three slots: one of them has far
-// more tasks than the others, and more urgent ones. A project that holds no slot and has a ready
-// task is given one of the next nine.
-func TestNoProjectStarves(t *testing.T) {
+// Ten projects with unequal load share three slots. One project has far more and more urgent tasks. A project with a
+// ready task and no slot gets one of the next nine slots.
+func TestAdmission_NoProjectStarves(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	w.exec(`UPDATE organizations SET max_slots = 0`)
@@ -59,7 +58,7 @@ func TestNoProjectStarves(t *testing.T) {
 	w.exec(`CREATE TRIGGER note AFTER INSERT ON slots FOR EACH ROW EXECUTE FUNCTION note()`)
 	w.exec(`UPDATE organizations SET max_slots = $1`, slots)
 	w.gate()
-	starved := map[string]int{} // slots that others were given since a project held one last
+	starved := map[string]int{} // slots of other projects since a project last held one
 	for given := 0; count(t, w.pool, `SELECT count(*) FROM slots`) > 0; {
 		require.LessOrEqual(t, count(t, w.pool, `SELECT count(*) FROM slots`), slots)
 		rows := one[[]string](t, w.pool, `SELECT coalesce(array_agg(project_id::text ORDER BY n), '{}') FROM given WHERE n > $1`, given)
@@ -78,7 +77,7 @@ func TestNoProjectStarves(t *testing.T) {
 	require.Equal(t, tasks, count(t, w.pool, `SELECT count(*) FROM tasks WHERE status = 'completed'`))
 }
 
-func TestThePauseSwitchHoldsAllOrganizations(t *testing.T) {
+func TestSetPaused_HoldsAllOrganizations(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	store, other := postgres.New(w.pool, postgres.Config{}), w
@@ -92,7 +91,7 @@ func TestThePauseSwitchHoldsAllOrganizations(t *testing.T) {
 	}
 }
 
-func TestPlansLimitAnOrganization(t *testing.T) {
+func TestAdmission_PlanLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	p := w.project(20)
@@ -111,13 +110,12 @@ func TestPlansLimitAnOrganization(t *testing.T) {
 	}
 }
 
-// TestAQuickLookSeesWhatTheWholeOneSees lets tasks come and go, with dependencies between them,
-// by quick looks alone: a whole one afterwards finds nothing to change.
-func TestAQuickLookSeesWhatTheWholeOneSees(t *testing.T) {
+// Tasks with dependencies start and end by incremental admission alone. A full admission afterwards changes nothing.
+func TestAdmission_IncrementalEqualsFull(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	p, q := w.project(2), w.project(1)
-	const old = "created_at = now() - interval '80 minutes'" // whose scores do not change while this runs
+	const old = "created_at = now() - interval '80 minutes'" // scores that do not change during the test
 	w.many(p, 5, old)
 	w.many(q, 3, old)
 	w.exec(`INSERT INTO task_dependencies SELECT b.id, a.id FROM
@@ -138,7 +136,7 @@ func TestAQuickLookSeesWhatTheWholeOneSees(t *testing.T) {
 
 const onOneKey = `execution_config = '{"credentials": ["anthropic"]}'`
 
-// hitsWall is an attempt whose agent says that its credential's limit resets in an hour.
+// hitsWall ends an attempt whose agent reports a rate limit that resets in an hour.
 func (w world) hitsWall(a asked, live contract.LiveAttempt, ordinal int64) {
 	w.t.Helper()
 	w.meetsLimit(a, live, ordinal, time.Hour)
@@ -153,10 +151,10 @@ func (w world) meetsLimit(a asked, live contract.LiveAttempt, ordinal int64, res
 	})
 }
 
-// TestOneWallPutsAllTasksOnACredentialToSleep has fifty tasks on one credential, and two that are on another.
-func TestOneWallPutsAllTasksOnACredentialToSleep(t *testing.T) {
+// Fifty tasks use one credential, and two use another.
+func TestRateLimit_OneCooldownForFiftyTasks(t *testing.T) {
 	t.Parallel()
-	cfg := postgres.Config{LimitApart: time.Hour} // so that only what this test makes due is
+	cfg := postgres.Config{LimitApart: time.Hour} // so that only the test makes cooldowns due
 	w := newWorld(t, cfg)
 	wake := postgres.New(w.pool, cfg).CheckCooldowns
 	due := func() { // an hour later
@@ -174,7 +172,7 @@ func TestOneWallPutsAllTasksOnACredentialToSleep(t *testing.T) {
 		tasks[a.id] = a
 	}
 	w.many(p, 45, onOneKey)
-	for _, a := range tasks { // all of them are at work when the first one meets the limit
+	for _, a := range tasks { // all tasks run when the first one reaches the limit
 		live := w.running(a)
 		w.hitsWall(a, live, 4)
 		w.write(a, contract.Projection{Ordinal: 5, Status: task.StatusPending, RequestSlot: true})
@@ -213,7 +211,7 @@ func TestOneWallPutsAllTasksOnACredentialToSleep(t *testing.T) {
 	require.Zero(t, count(t, w.pool, `SELECT count(*) FROM credential_cooldowns`))
 }
 
-func TestAPersonMayHaveASleepingCredentialTriedOnce(t *testing.T) {
+func TestCooldown_RetryTriesOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	p := w.project(5)
@@ -229,7 +227,7 @@ func TestAPersonMayHaveASleepingCredentialTriedOnce(t *testing.T) {
 	require.False(t, w.holdsSlot(b.id), "one try before the reset is all")
 }
 
-func TestATaskWhoseProjectHasNoPlaceKeepsNobodyFromTrying(t *testing.T) {
+func TestCooldown_FullProjectDoesNotBlockTrial(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), onOneKey)
@@ -242,8 +240,8 @@ func TestATaskWhoseProjectHasNoPlaceKeepsNobodyFromTrying(t *testing.T) {
 	require.True(t, w.holdsSlot(a.id))
 }
 
-// A program that was given no credential says nothing of anybody's limit but its own.
-func TestAProgramWithoutACredentialParksOnlyItself(t *testing.T) {
+// The rate limit of a program without a credential affects only its own task.
+func TestRateLimit_WithoutCredentialSuspendsOneTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	store, p := postgres.New(w.pool, postgres.Config{}), w.project(5)
@@ -258,7 +256,7 @@ func TestAProgramWithoutACredentialParksOnlyItself(t *testing.T) {
 	require.False(t, w.holdsSlot(w.task(p, "agent = 'claude'").id), "that one was given the installation's")
 }
 
-func TestOfSeveralCredentialsNobodyKnowsWhichMetItsLimit(t *testing.T) {
+func TestRateLimit_SeveralCredentials(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	p := w.project(5)
@@ -273,8 +271,8 @@ func TestOfSeveralCredentialsNobodyKnowsWhichMetItsLimit(t *testing.T) {
 	require.Equal(t, []string{"installation model"}, sleeps(`agent = 'claude', execution_config = '{"credentials": ["openai", "model", "github"]}'`))
 }
 
-// What an agent says of a reset holds others for some hours; then one tries whether the limit still stands.
-func TestALimitIsTriedAgainAfterSomeHours(t *testing.T) {
+// A reported reset blocks other tasks for some hours; then one task tries again.
+func TestCooldown_TriedAgainAfterHours(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	p := w.project(5)
@@ -289,7 +287,7 @@ func TestALimitIsTriedAgainAfterSomeHours(t *testing.T) {
 	require.Equal(t, b.id, one[string](t, w.pool, `SELECT probe::text FROM credential_cooldowns`))
 }
 
-func TestAResetThatIsTooFarAwayIsNotBelieved(t *testing.T) {
+func TestCooldown_LimitsReportedReset(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), onOneKey)
@@ -302,7 +300,7 @@ func TestAResetThatIsTooFarAwayIsNotBelieved(t *testing.T) {
 	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM credential_cooldowns WHERE until < now() + interval '1 day'`))
 }
 
-func TestACredentialThatIsReplacedDoesNotSleep(t *testing.T) {
+func TestCooldown_EndsWithReplacement(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	key := func() {
@@ -320,8 +318,8 @@ func TestACredentialThatIsReplacedDoesNotSleep(t *testing.T) {
 	require.True(t, w.holdsSlot(b.id))
 }
 
-// A limit of the git host before the agent ran says nothing of the model's credential.
-func TestALimitOfTheGitHostPutsNoCredentialToSleep(t *testing.T) {
+// A rate limit of the Git host before the agent ran does not affect the model credential.
+func TestRateLimit_OfGitHost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), onOneKey)
@@ -353,7 +351,7 @@ func BenchmarkAdmissionWithTenThousandWaiting(b *testing.B) {
 	}
 }
 
-func TestStoppingAProjectParksWhatIsAtWorkAndResumingLetsItGoOn(t *testing.T) {
+func TestPauseProject_SuspendsAndResumes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	store := postgres.New(w.pool, postgres.Config{})
@@ -393,13 +391,13 @@ func TestStoppingAProjectParksWhatIsAtWorkAndResumingLetsItGoOn(t *testing.T) {
 	require.Equal(t, 1, retries(a.id))
 	require.True(t, w.holdsSlot(waiting.id))
 
-	w.load(b) // its pause had been on its way
+	w.load(b) // its pause command had been sent
 	parked.Ordinal, parked.Ended, parked.Settle = 1, nil, nil
 	w.write(b, parked)
 	require.Equal(t, 1, retries(b.id), "what is parked after the pause has ended goes on")
 }
 
-func TestATicketStandsWhereItsTasksDo(t *testing.T) {
+func TestTicket_StatusFollowsTasks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	store := postgres.New(w.pool, postgres.Config{})

@@ -1,21 +1,22 @@
-// Package postgres is the store: everything that omoi accepted, saw and paid for.
+// Package postgres stores tasks, events, sandboxes and all other data of omoi in PostgreSQL.
 //
 // # Lock order
 //
-// Every transaction takes its locks in this order and skips what it does not need:
+// Each transaction takes its locks in this order and skips those that it does not need:
 //
 //  1. the row of one task;
-//  2. what belongs to that task: commands, attempts, sandboxes, its relay row, its slot;
-//  3. the organization's advisory lock, which the gate takes and holds to the end;
-//  4. under that lock, and by the gate only: rows of other tasks that wait, which it passes
-//     over where they are locked, and slots and relay rows of those that it lets in.
+//  2. rows of that task: commands, attempts, sandboxes, relay row, slot;
+//  3. the advisory lock of the organization, which admission holds until the end of the transaction;
+//  4. under that lock, by admission only: rows of other queued tasks, where locked rows are skipped, and the slots
+//     and relay rows of admitted tasks.
 //
-// Readers that count the events of a sandbox take an advisory lock of their own before all of these.
+// Readers that count the events of a sandbox, and uploads of checkpoints, take advisory locks of their own before all
+// others.
 //
-// So nobody who holds the organization's lock waits for a task's row. Whoever has locked the
-// row of a task that waits for a slot runs the gate before it commits, since a gate that ran
-// meanwhile has passed it over; the reaper's gate mends what forgot to.
+// With this order, a transaction that holds the lock of an organization never waits for the row of a task. A
+// transaction that has locked the row of a queued task runs admission before it commits, because an admission that ran
+// meanwhile has skipped the row. The reaper runs admission in each pass, for rows that were missed.
 //
-// A statement that waits for a row sees that row as it is afterwards, and everything else as
-// it was before. What is decided under a lock is therefore read by a statement of its own.
+// A statement that waits for a row sees the new version of that row, and all other rows as of its own start. A decision
+// under a lock therefore reads with a statement of its own.
 package postgres

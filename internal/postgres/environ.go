@@ -9,7 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 )
 
-// sealEnv returns an execution config whose env is encrypted. One that cannot be read stays as it is: nobody can use it.
+// sealEnv returns an execution config with encrypted env. A config that is not valid JSON stays unchanged.
 func (s *Store) sealEnv(organizationID string, config json.RawMessage) json.RawMessage {
 	if s.cfg.Ring == nil {
 		return config
@@ -17,7 +17,8 @@ func (s *Store) sealEnv(organizationID string, config json.RawMessage) json.RawM
 	return mapEnv(config, func(name, value string) string { return s.cfg.Ring.SealEnv(organizationID, name, value) })
 }
 
-// openEnv returns an execution config for those who read it. A value that cannot be decrypted stays as it is.
+// openEnv returns an execution config with decrypted env, for readers. A value that cannot be decrypted stays
+// encrypted.
 func (s *Store) openEnv(organizationID string, config json.RawMessage) json.RawMessage {
 	if s.cfg.Ring == nil {
 		return config
@@ -30,7 +31,7 @@ func (s *Store) openEnv(organizationID string, config json.RawMessage) json.RawM
 	})
 }
 
-// openForAgent decrypts a task's env. What cannot be decrypted is left out, and the error says so.
+// openForAgent decrypts env in place. Values that cannot be decrypted are removed, and the last error is returned.
 func (s *Store) openForAgent(organizationID string, env map[string]string) (unreadable error) {
 	if s.cfg.Ring == nil {
 		return nil
@@ -64,7 +65,7 @@ func (s *Store) TaskEnvs(ctx context.Context, afterID string, limit int) ([]cred
 	rows, err := s.q.TaskEnvs(ctx, cmp.Or(afterID, before), limit)
 	return mapAll(rows, func(r db.TaskEnvsRow) credential.TaskEnv {
 		e := credential.TaskEnv{TaskID: r.ID, OrganizationID: r.OrganizationID}
-		_ = json.Unmarshal(r.Env, &e.Env) // nothing to encrypt where it holds no texts
+		_ = json.Unmarshal(r.Env, &e.Env) // without an object of strings there is nothing to encrypt
 		return e
 	}), translate("read the env of tasks", err)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestTaskEnv_IsEncryptedAtRestAndGivenToTheAgent(t *testing.T) {
+func TestTaskEnv_IsEncryptedAtRest(t *testing.T) {
 	t.Parallel()
 	ring, err := credential.ParseRing(credential.NewKey())
 	require.NoError(t, err)

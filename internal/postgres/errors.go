@@ -15,8 +15,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// translate gives err a code of the domain and says what was being done. An error that
-// has a code already keeps it; nil stays nil.
+// translate adds the failed action and a [task.Code] to err. An error with a code keeps its code; nil stays nil.
 func translate(doing string, err error) error {
 	if err == nil {
 		return nil
@@ -28,7 +27,7 @@ func translate(doing string, err error) error {
 	return fmt.Errorf("%s: %w", doing, codedCause(err).WithCause(err))
 }
 
-// codedCause finds the code of an error that comes from the database or the way to it.
+// codedCause returns the code of an error from the database or the connection.
 func codedCause(err error) *task.Error {
 	var connect *pgconn.ConnectError
 	var network net.Error
@@ -41,18 +40,17 @@ func codedCause(err error) *task.Error {
 	case errors.As(err, &connect), errors.As(err, &network), pgconn.SafeToRetry(err), closed(err):
 		return task.Errorf(task.CodeUnavailable, "The database does not answer. Next: repeat in a moment").WithKind(task.KindDatabase)
 	}
-	return task.Errorf(task.CodeInternal, "The database answered with an error.")
+	return task.Errorf(task.CodeInternal, "The database returned an error.")
 }
 
-// closed reports whether a connection was closed under the caller, or all of them since the
-// process ends. Of one that ends in mid-answer pgx tells the end of file that it read, which
-// is no error of the network.
+// closed reports whether the connection or the whole pool was closed. If the server closes a connection during a
+// response, pgx returns io.EOF, which is not a net.Error.
 func closed(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
 		strings.Contains(err.Error(), "conn closed") || strings.Contains(err.Error(), "closed pool")
 }
 
-// codedState maps the SQLSTATE of a refusal.
+// codedState returns the code of a SQLSTATE.
 func codedState(state string) *task.Error {
 	switch {
 	case state == "23505":
@@ -63,16 +61,17 @@ func codedState(state string) *task.Error {
 		return task.Errorf(task.CodeInvalid, "The database rejected a value.")
 	case state == diskFull:
 		return task.Errorf(task.CodeUnavailable, "The disk of the database is full: nothing can be stored. Next: an operator frees disk space there; what was not acknowledged is sent again.").WithKind(task.KindDiskFull)
-	case ofClass(state, "08", "40", "53", "57", "55P03"): // connection, conflict, lack of resources, shutdown, a lock that was not to be had
+	// connection, conflict, lack of resources, shutdown, lock not available
+	case ofClass(state, "08", "40", "53", "57", "55P03"):
 		return task.Errorf(task.CodeUnavailable, "The database is busy or restarting. Next: repeat in a moment").WithKind(task.KindDatabase)
 	}
-	return task.Errorf(task.CodeInternal, "The database answered with an error.")
+	return task.Errorf(task.CodeInternal, "The database returned an error.")
 }
 
-// diskFull is the SQLSTATE of a write that found no room.
+// diskFull is the SQLSTATE of a write to a full disk.
 const diskFull = "53100"
 
-// sqlState returns the SQLSTATE with which the database refused; empty: it did not.
+// sqlState returns the SQLSTATE of an error from the database server; empty for other errors.
 func sqlState(err error) string {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Code
@@ -80,15 +79,15 @@ func sqlState(err error) string {
 	return ""
 }
 
-// ofClass reports whether a SQLSTATE begins like one of these.
+// ofClass reports whether a SQLSTATE begins with one of the classes.
 func ofClass(state string, classes ...string) bool {
 	return slices.ContainsFunc(classes, func(class string) bool { return strings.HasPrefix(state, class) })
 }
 
-// repeatable reports whether the same transaction may succeed when it is run again at once.
+// repeatable reports whether an immediate retry of the transaction can succeed.
 func repeatable(err error) bool { return ofClass(sqlState(err), "40001", "40P01") }
 
-// violates reports whether err is the refusal of the named constraint.
+// violates reports whether err is a violation of the named constraint.
 func violates(err error, constraint string) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.ConstraintName == constraint

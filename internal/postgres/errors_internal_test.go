@@ -13,9 +13,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// A connection that is lost in mid-answer is a database that does not answer: the caller is
-// told to try again.
-func TestALostConnectionIsUnavailable(t *testing.T) {
+// A connection lost during a response means that the database is unavailable, and the caller retries.
+func TestTranslate_LostConnection(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []error{
 		io.ErrUnexpectedEOF, io.EOF, fmt.Errorf("receive message failed: %w", io.ErrUnexpectedEOF),
@@ -25,8 +24,8 @@ func TestALostConnectionIsUnavailable(t *testing.T) {
 	}
 }
 
-// A full disk needs an operator, and is not taken for a database that is busy.
-func TestFullDiskHasItsOwnSentence(t *testing.T) {
+// A full disk needs an operator and is not a busy database.
+func TestTranslate_FullDisk(t *testing.T) {
 	t.Parallel()
 	err := translate("store events", &pgconn.PgError{Code: "53100"})
 	require.Equal(t, task.CodeUnavailable, task.CodeOf(err))

@@ -9,14 +9,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestADatabaseThatDoesNotAnswerIsUnavailable(t *testing.T) {
+func TestOpen_UnreachableDatabase(t *testing.T) {
 	t.Parallel()
 	_, err := postgres.Open(t.Context(), "postgres://nobody@127.0.0.1:1/none?connect_timeout=2", postgres.Config{})
 	require.Equal(t, task.CodeUnavailable, task.CodeOf(err), "%v", err)
 	require.Equal(t, task.CodeUnavailable, task.CodeOf(postgres.Migrate(t.Context(), "postgres://nobody@127.0.0.1:1/none")))
 }
 
-func TestPlainURLDropsTheDriver(t *testing.T) {
+func TestPlainURL(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{
 		"postgresql+asyncpg://u@h/d":  "postgresql://u@h/d",

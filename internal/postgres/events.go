@@ -17,8 +17,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 )
 
-// Statements of the intake that answer something. They are written by hand because they travel in pipelines of
-// different statements, which sqlc cannot make.
+// Statements of ingest that return rows. They are written by hand, because they are sent in pipelines of different
+// statements, which sqlc cannot generate.
 const (
 	sqlLockSandboxes = `SELECT id, partition_month, task_id::text, last_sequence, spool_id, spool_watermark, ended_at IS NOT NULL,
 			omoi_token_ended(verified_at, machine, state, gone_at) OR EXISTS (SELECT FROM removals r WHERE r.subject = id AND r.kind = 'events')
@@ -30,7 +30,7 @@ const (
 		JOIN sandboxes s ON s.id = q.sandbox_id
 		JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = q.sandbox_id AND e.key = q.key`
 	sqlClock = `SELECT clock_timestamp()`
-	// A row that is not as it was when the plan was made divides by zero, which undoes all.
+	// If a row differs from the plan, the division by zero rolls back the whole transaction.
 	sqlMoveSandboxes = `WITH moved AS (
 		UPDATE sandboxes s SET last_sequence = q.last_sequence, spool_id = q.spool_id, spool_watermark = q.spool_watermark,
 			duplicates = s.duplicates + q.duplicates,
@@ -47,9 +47,9 @@ const (
 	) SELECT 1 / (count(*) = cardinality($1::text[]))::integer, now() FROM moved`
 )
 
-// CommitEvents implements [ingest.IntakeStore]. Where all sandboxes are as this process left
-// them it stores in one round trip. Else it locks their rows in the order of their ids,
-// numbers what is new and stores it, in two.
+// CommitEvents implements [ingest.IntakeStore]. If this process remembers the rows of all sandboxes, one round trip
+// stores the events. Otherwise CommitEvents locks the rows in order of their IDs, numbers the new events and stores
+// them, in two round trips.
 func (s *Store) CommitEvents(ctx context.Context, c ingest.Commit) ([]ingest.Outcome, error) {
 	const tries = 5
 	outcomes, done, err := s.commitKnown(ctx, c)
@@ -68,8 +68,8 @@ func (s *Store) CommitEvents(ctx context.Context, c ingest.Commit) ([]ingest.Out
 	return outcomes, translate("store events", s.wrote(ctx, err))
 }
 
-// errBareMade asks for another try: rows of unknown sandboxes were missing and are there now.
-var errBareMade = errors.New("bare sandboxes were made")
+// errBareMade requests another try: rows of unknown sandboxes were missing and now exist.
+var errBareMade = errors.New("rows of unmanaged sandboxes were created")
 
 func (s *Store) commitEvents(ctx context.Context, c ingest.Commit) ([]ingest.Outcome, error) {
 	pool, err := s.commits()
@@ -101,8 +101,8 @@ func (s *Store) commitEvents(ctx context.Context, c ingest.Commit) ([]ingest.Out
 	return outcomes, nil
 }
 
-// releaseRolledBack gives a connection back outside of any transaction. One that cannot be
-// rolled back is closed by the pool.
+// releaseRolledBack releases a connection outside of any transaction. The pool closes a connection that cannot be
+// rolled back.
 func releaseRolledBack(ctx context.Context, conn *pgxpool.Conn) {
 	if conn.Conn().PgConn().TxStatus() == 'E' {
 		_, _ = conn.Exec(ctx, "ROLLBACK")
@@ -110,8 +110,8 @@ func releaseRolledBack(ctx context.Context, conn *pgxpool.Conn) {
 	conn.Release()
 }
 
-// readEventPlan begins the transaction, locks, and reads under the locks. Each statement
-// sees what was committed before it began, so marks and keys are those after the wait.
+// readEventPlan begins the transaction, locks the sandboxes, and reads under the locks. Each statement sees all commits
+// before its start, so watermarks and keys are current.
 func readEventPlan(ctx context.Context, conn *pgxpool.Conn, requests []ingest.Request) (*eventPlan, error) {
 	plan := newEventPlan(requests)
 	asked := askedOf(requests)
@@ -128,7 +128,7 @@ func readEventPlan(ctx context.Context, conn *pgxpool.Conn, requests []ingest.Re
 	return plan, conn.SendBatch(ctx, batch).Close()
 }
 
-// asked is what the requests of one transaction speak of.
+// asked holds the sandboxes, spools and keys of the requests of one transaction.
 type asked struct{ sandboxes, spoolSandboxes, spools, keySandboxes, keys []string }
 
 func askedOf(requests []ingest.Request) asked {
@@ -188,8 +188,8 @@ func missingBare(p *eventPlan, requests []ingest.Request) []string {
 	return missing
 }
 
-// makeBare ends the transaction and makes rows for unknown sandboxes outside it: made
-// inside, they would be locked out of order.
+// makeBare rolls back the transaction and creates rows for unknown sandboxes outside of it. Rows created inside would
+// be locked out of order.
 func makeBare(ctx context.Context, conn *pgxpool.Conn, ids []string) error {
 	if _, err := conn.Exec(ctx, "ROLLBACK"); err != nil {
 		return err
@@ -197,16 +197,16 @@ func makeBare(ctx context.Context, conn *pgxpool.Conn, ids []string) error {
 	return cmp.Or(db.New(conn).MakeBareSandboxes(ctx, ids), errBareMade)
 }
 
-// outdated reports whether the plan did not fit the rows: the division in sqlMoveSandboxes.
+// outdated reports whether the plan did not match the rows: the division by zero in sqlMoveSandboxes.
 func outdated(err error) bool { return sqlState(err) == "22012" }
 
-// isDataError reports whether the values are at fault: no text, number or JSON that the
-// database takes, or one too large or too deep for it.
+// isDataError reports whether a value caused the error: an invalid, too large or too deeply nested text, number or
+// JSON.
 func isDataError(err error) bool { return !outdated(err) && ofClass(sqlState(err), "22", "54") }
 
-// queued makes the methods of [db.Queries] that answer nothing add their statement to a batch. They return no error.
+// queued is a [db.DBTX] that adds statements without results to a batch. Its Exec never returns an error.
 type queued struct {
-	db.DBTX // nil: what answers something would panic
+	db.DBTX // nil: statements with results would panic
 
 	batch *pgx.Batch
 }
@@ -216,11 +216,11 @@ func (q queued) Exec(_ context.Context, sql string, args ...any) (pgconn.Command
 	return pgconn.CommandTag{}, nil
 }
 
-// batch returns what stores the plan, in one round trip after the rows of the sandboxes were locked. A null time is that of
-// the transaction.
+// batch returns the statements that store the plan. They are sent in one round trip. A null time means the time of the
+// transaction.
 func (p *eventPlan) batch(ctx context.Context, c ingest.Commit) *pgx.Batch {
 	batch := &pgx.Batch{}
-	p.queueSandboxes(batch, c.Quiet) // first: it notices a plan that is out of date
+	p.queueSandboxes(batch, c.Quiet) // first, because it detects an outdated plan
 	q := db.New(queued{batch: batch})
 	p.queueWorn(ctx, q)
 	p.queueEvents(ctx, q)
@@ -240,7 +240,7 @@ func (p *eventPlan) queueEvents(ctx context.Context, q *db.Queries) {
 	}
 	for _, row := range p.rows {
 		if row.event.Large != nil {
-			continue // queueLarge
+			continue // see queueLarge
 		}
 		in.Ids, in.Sequences, in.PartitionMonths = append(in.Ids, row.sandbox.id), append(in.Sequences, row.sequence), append(in.PartitionMonths, row.sandbox.month)
 		in.EventTypes, in.Sources = append(in.EventTypes, row.event.Type), append(in.Sources, row.event.Source)
@@ -263,7 +263,7 @@ func (p *eventPlan) queueSandboxes(batch *pgx.Batch, quiet time.Duration) {
 	var heads, marks, duplicates, was []int64
 	var stored, worked, ended []bool
 	var due []*float64
-	for _, id := range slices.Sorted(maps.Keys(p.sandboxes)) { // everybody locks in this order
+	for _, id := range slices.Sorted(maps.Keys(p.sandboxes)) { // all transactions lock in this order
 		s := p.sandboxes[id]
 		if s.stored == 0 && s.duplicates == 0 {
 			continue
@@ -279,7 +279,7 @@ func (p *eventPlan) queueSandboxes(batch *pgx.Batch, quiet time.Duration) {
 	}
 }
 
-// dueIn is in how many seconds the new events of a sandbox are to be relayed; nil is never.
+// dueIn returns the delay in seconds until the relay sends new events of a sandbox; nil: never.
 func dueIn(s *eventSandbox, quiet time.Duration) *float64 {
 	if !s.relays() {
 		return nil

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	keepCounts = 1000    // events that a reader counts before it keeps the sums
-	countStep  = 100_000 // events that one statement counts: about a second's work, which stays done
+	keepCounts = 1000    // new events after which a reader stores the sums
+	countStep  = 100_000 // events that one statement counts: about one second
 )
 
-// eventCounts says how many events of each type a sandbox has, up to its newest number.
+// eventCounts holds the number of events of a sandbox by type, up to its last sequence.
 type eventCounts struct {
 	head  int64
 	types map[string]typeCount
 }
 
-// typeCount is a number of events, and the numbers of the first and the last.
+// typeCount is a number of events with the sequences of the first and the last one.
 type typeCount struct {
 	Events int64 `json:"events"`
 	First  int64 `json:"first"`
@@ -34,7 +34,7 @@ func (c typeCount) with(more typeCount) typeCount {
 	return typeCount{Events: c.Events + more.Events, First: c.First, Last: more.Last}
 }
 
-// heartbeats are those of all their types.
+// heartbeats returns the sum over all heartbeat types.
 func (c eventCounts) heartbeats() (all typeCount) {
 	for _, name := range event.Types(event.Liveness) {
 		switch n := c.types[name]; {
@@ -48,7 +48,8 @@ func (c eventCounts) heartbeats() (all typeCount) {
 	return all
 }
 
-// EventCounts answers how many events of each type a sandbox has; an unknown one has none. [task.CodeGone] if retention removed them.
+// EventCounts returns the number of events of a sandbox by type, 0 for an unknown sandbox. [task.CodeGone] if retention
+// removed the events.
 func (s *Store) EventCounts(ctx context.Context, sandboxID string) (client.EventCounts, error) {
 	if err := s.EventsKept(ctx, sandboxID); err != nil {
 		return client.EventCounts{}, err
@@ -62,7 +63,8 @@ func (s *Store) EventCounts(ctx context.Context, sandboxID string) (client.Event
 	return out, translate("count the events of sandbox "+sandboxID, err)
 }
 
-// eventCounts counts the events of a sandbox; an unknown one has none. Events never change: sums of the first ones are kept.
+// eventCounts counts the events of a sandbox, 0 for an unknown one. Stored events never change, so sums of earlier
+// events are reused.
 func (s *Store) eventCounts(ctx context.Context, sandboxID string) (eventCounts, error) {
 	row, found, err := maybe(s.q.EventCounts(ctx, sandboxID))
 	counts := eventCounts{head: row.LastSequence}
@@ -77,7 +79,7 @@ func (s *Store) eventCounts(ctx context.Context, sandboxID string) (eventCounts,
 	return counts, err
 }
 
-// addStep adds the events of a step, and keeps the sums where they cover many more than those that are kept.
+// addStep adds the events of one step, and stores the sums if they cover many new events.
 func (s *Store) addStep(ctx context.Context, row db.EventCountsRow, step db.CountEventsParams, types map[string]typeCount) error {
 	fresh, err := s.q.CountEvents(ctx, step)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
-// A repeat is looked up by the index of the keys, not among all events of its sandbox.
-func TestKeysAreLookedUpByTheirIndex(t *testing.T) {
+// A duplicate is found by the index of keys, without reading the events of its sandbox.
+func TestReadKeys_UsesIndex(t *testing.T) {
 	t.Parallel()
 	conn, err := pgtest.New(t).Acquire(t.Context())
 	require.NoError(t, err)

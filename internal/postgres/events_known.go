@@ -7,17 +7,17 @@ import (
 	"github.com/omoi-dev/omoi/internal/ingest"
 )
 
-// maxKnown is how many sandboxes a process remembers for its intake: some 200 bytes each.
+// maxKnown is the number of sandboxes that a process remembers for ingest, about 200 bytes each.
 const maxKnown = 20_000
 
-// knownSandboxes is how the last commit of this process left the rows of sandboxes. It may
-// be stale: the statement that moves a row finds that out. Ended sandboxes are not kept.
+// knownSandboxes holds the rows of sandboxes after the last commit of this process. A stale row is detected by the
+// statement that updates it. Ended sandboxes are not kept.
 type knownSandboxes struct {
 	mu   sync.Mutex
 	rows map[string]eventSandbox
 }
 
-// plan is made of what is remembered; nil if that is not enough for the requests.
+// plan returns a plan from the remembered rows; nil if the row of a sandbox is missing.
 func (k *knownSandboxes) plan(requests []ingest.Request) *eventPlan {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -35,7 +35,7 @@ func (k *knownSandboxes) plan(requests []ingest.Request) *eventPlan {
 	return p
 }
 
-// keep remembers what a commit has made of its sandboxes.
+// keep remembers the sandboxes after a commit.
 func (k *knownSandboxes) keep(p *eventPlan) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -59,9 +59,8 @@ func (k *knownSandboxes) forget(requests []ingest.Request) {
 	}
 }
 
-// commitKnown stores the requests in one round trip without reading or locking anything
-// first. done is false, and nothing is stored, where that was not possible: a sandbox is not
-// remembered, somebody else has moved it, a request would be refused, a key is a repeat.
+// commitKnown stores the requests in one round trip without reading or locking first. If done is false, no event was
+// stored: a row is not remembered or is stale, a request would be rejected, or a key is a duplicate.
 func (s *Store) commitKnown(ctx context.Context, c ingest.Commit) (outcomes []ingest.Outcome, done bool, err error) {
 	plan := s.known.plan(c.Requests)
 	outcomes, settled := plan.takeAll(c.Requests)
@@ -83,7 +82,7 @@ func (s *Store) commitKnown(ctx context.Context, c ingest.Commit) (outcomes []in
 	return outcomes, true, nil
 }
 
-// takeAll plans all requests; settled is false where what is remembered does not settle one.
+// takeAll plans all requests; settled is false if the remembered rows do not suffice for one.
 func (p *eventPlan) takeAll(requests []ingest.Request) (outcomes []ingest.Outcome, settled bool) {
 	if p == nil {
 		return nil, false
@@ -102,9 +101,8 @@ func (p *eventPlan) takeAll(requests []ingest.Request) (outcomes []ingest.Outcom
 	return outcomes, true
 }
 
-// remembers reports whether the plan holds all that the request is judged by: the marks of
-// later spools are only in the store, and a mark that is asked for, with nothing to store, is
-// compared with no row.
+// remembers reports whether the plan holds all data to check the request. Watermarks of later spools are only in the
+// database, and a request without events has no row whose update would detect a stale plan.
 func (p *eventPlan) remembers(r ingest.Request) bool {
 	if len(r.Events) == 0 {
 		return false
@@ -113,8 +111,8 @@ func (p *eventPlan) remembers(r ingest.Request) bool {
 	return r.SpoolID == "" || s.spoolID == nil || *s.spoolID == r.SpoolID
 }
 
-// unlessRefused is nil where the database has refused the transaction for what it holds: by
-// then nothing is stored. Of anything else, such as a lost connection, that is not known.
+// unlessRefused returns nil if the database rejected the transaction, which means that no event was stored. After other
+// errors, for example a lost connection, the outcome is unknown.
 func unlessRefused(err error) error {
 	if ofClass(sqlState(err), "22", "23", "40", "54") {
 		return nil

@@ -9,10 +9,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/transcript"
 )
 
-// sessionKeys begin the keys of transcripts that came inside of events.
+// sessionKeys is the prefix of the run keys of transcripts that arrived inside events.
 const sessionKeys = "session-"
 
-// queueLarge stores the events that are more than a row; there are few.
+// queueLarge stores the few events that exceed a row.
 func (p *eventPlan) queueLarge(ctx context.Context, q *db.Queries) {
 	for _, row := range p.large {
 		e, large, s := row.event, row.event.Large, row.sandbox

@@ -8,26 +8,26 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// eventSandbox is what intake reads of a sandbox's row under its lock, and what it makes of it.
+// eventSandbox holds what ingest reads of a locked sandbox row, and the new values.
 type eventSandbox struct {
 	id        string
 	month     time.Time
 	taskID    *string
 	head      int64
-	was       int64 // head when the plan was made
+	was       int64 // last sequence when the plan was made
 	spoolID   *string
 	spoolMark int64
-	ended     bool // the attempt is over: events are late
-	over      bool // verified gone for so long that nothing is taken any more
+	ended     bool // the attempt has ended: events are late
+	over      bool // deleted for so long that events are rejected
 
 	stored, duplicates int
 	milestone, worked  bool
 }
 
-// relays reports whether new events of the sandbox are for the relay.
+// relays reports whether new events of the sandbox go to the relay.
 func (s *eventSandbox) relays() bool { return s.taskID != nil && !s.ended && s.stored > 0 }
 
-// settled is the row after its commit.
+// settled returns the row after the commit.
 func (s *eventSandbox) settled() eventSandbox {
 	return eventSandbox{
 		id: s.id, month: s.month, taskID: s.taskID, head: s.head, was: s.head, spoolID: s.spoolID, spoolMark: s.spoolMark,
@@ -43,27 +43,27 @@ type keyedEvent struct {
 	at       time.Time
 }
 
-// eventRow is an event with its place.
+// eventRow is an event with its sequence.
 type eventRow struct {
 	sandbox  *eventSandbox
 	sequence int64
-	key      string // of a single post; empty: it has none
+	key      string // idempotency key of a single event; empty: none
 	event    ingest.Event
 }
 
-// eventPlan decides what one transaction stores. It is made of what was read under the
-// locks, or of what is remembered, and touches no database.
+// eventPlan decides what one transaction stores. A plan is made of locked or remembered rows and does not access the
+// database.
 type eventPlan struct {
-	now       time.Time // the database's clock, after the locks were taken; zero: that of the transaction's begin
-	moved     time.Time // begin of the transaction that stored what was planned, by the database's clock
+	now       time.Time // time of the database after the locks; zero: start of the transaction
+	moved     time.Time // start of the transaction that stored the plan, by the database
 	sandboxes map[string]*eventSandbox
-	marks     map[senderID]int64 // of later spools
+	marks     map[senderID]int64 // watermarks of all spools but the first
 	keys      map[keyID]keyedEvent
 
 	rows     []eventRow
-	large    []eventRow // those of the rows with parts that are stored apart
+	large    []eventRow // rows with parts that are stored separately
 	newMarks map[senderID]int64
-	worn     []keyID // taken from the events that have them, for those that say the same much later
+	worn     []keyID // expired keys, which a later event uses again
 }
 
 func newEventPlan(requests []ingest.Request) *eventPlan {
@@ -78,7 +78,7 @@ func newEventPlan(requests []ingest.Request) *eventPlan {
 	}
 }
 
-// take plans one request whole, or refuses it whole.
+// take plans a whole request or rejects it.
 func (p *eventPlan) take(r ingest.Request) ingest.Outcome {
 	s, known := p.sandboxes[r.SandboxID]
 	switch {
@@ -125,7 +125,7 @@ func (p *eventPlan) takeKeyed(s *eventSandbox, r ingest.Request) ingest.Outcome 
 	return out
 }
 
-// outcome gives events the next sequences; a key is that of one event.
+// outcome assigns the next sequences to events; key applies to a single event.
 func (p *eventPlan) outcome(s *eventSandbox, key string, fresh []ingest.Event) ingest.Outcome {
 	milestone := false
 	for _, e := range fresh {
@@ -145,8 +145,7 @@ func (p *eventPlan) outcome(s *eventSandbox, key string, fresh []ingest.Event) i
 	}
 }
 
-// mark is up to where a spool's numbers are stored: on the sandbox's row for its first
-// spool, among the senders for later ones.
+// mark returns the watermark of a spool. The row of the sandbox holds the first spool, event_spools the later ones.
 func (p *eventPlan) mark(s *eventSandbox, spool string) int64 {
 	if s.spoolID == nil {
 		return 0

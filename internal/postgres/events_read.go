@@ -10,7 +10,7 @@ import (
 
 const defaultEventLimit = 100
 
-// Events answers a page of a sandbox's events, newest first. An unknown sandbox has none.
+// Events returns a page of a sandbox's events, newest first. An unknown sandbox has none.
 func (s *Store) Events(ctx context.Context, query ingest.EventQuery) (ingest.EventPage, error) {
 	page := ingest.EventPage{Events: []ingest.StoredEvent{}}
 	counts, err := s.eventCounts(ctx, query.SandboxID)
@@ -29,7 +29,8 @@ func (s *Store) Events(ctx context.Context, query ingest.EventQuery) (ingest.Eve
 	return page, translate("read events", err)
 }
 
-// eventRows reads events of all types by their numbers, which have no gap; events of one type are looked for from the newest on.
+// eventRows reads events of all types by sequence, because sequences have no gaps. Events of one type are searched from
+// the newest.
 func (s *Store) eventRows(ctx context.Context, query ingest.EventQuery, counts eventCounts) (*eventPage, error) {
 	found := &eventPage{limit: cmp.Or(query.Limit, defaultEventLimit)}
 	from := db.EventPageParams{SandboxID: query.SandboxID, Newest: counts.head, EventType: query.Type, Skip: query.Offset}
@@ -44,7 +45,7 @@ func (s *Store) eventRows(ctx context.Context, query ingest.EventQuery, counts e
 	return found, s.rowsBefore(ctx, from, found)
 }
 
-// rowsBefore fills a page from a number on, newest first.
+// rowsBefore fills a page downwards from a sequence.
 func (s *Store) rowsBefore(ctx context.Context, from db.EventPageParams, found *eventPage) error {
 	return found.read(func(most int) ([]db.EventsAfterRow, error) {
 		if len(found.rows) > 0 {
@@ -56,8 +57,7 @@ func (s *Store) rowsBefore(ctx context.Context, from db.EventPageParams, found *
 	})
 }
 
-// EventsAfter answers at most limit events of a sandbox beyond a sequence, oldest first.
-// An unknown sandbox has none.
+// EventsAfter returns at most limit events of a sandbox after a sequence, oldest first. An unknown sandbox has none.
 func (s *Store) EventsAfter(ctx context.Context, sandboxID string, after int64, limit int) ([]ingest.StoredEvent, error) {
 	rows, err := s.q.EventsAfter(ctx, db.EventsAfterParams{
 		SandboxID: sandboxID, After: after, PageLimit: cmp.Or(limit, defaultEventLimit),
@@ -79,38 +79,38 @@ func storedEvent(sandboxID string, row db.EventsAfterRow) ingest.StoredEvent {
 	}
 }
 
-// SandboxHead answers the number of the newest event of a sandbox; of an unknown one 0.
+// SandboxHead returns the last sequence of a sandbox, 0 for an unknown one.
 func (s *Store) SandboxHead(ctx context.Context, sandboxID string) (int64, error) {
 	heads, err := s.q.SandboxHead(ctx, sandboxID)
 	if err != nil || len(heads) == 0 {
-		return 0, translate("read the head of sandbox "+sandboxID, err)
+		return 0, translate("read the last sequence of sandbox "+sandboxID, err)
 	}
 	return heads[0], nil
 }
 
-// TaskHeads answers likewise of each attempt of a task.
+// TaskHeads returns the last sequence of each attempt of a task.
 func (s *Store) TaskHeads(ctx context.Context, taskID string) (map[int]int64, error) {
 	boxes, err := s.q.TaskSandboxes(ctx, &taskID)
 	heads := make(map[int]int64, len(boxes))
 	for _, box := range boxes {
 		heads[box.Attempt] = max(heads[box.Attempt], box.LastSequence)
 	}
-	return heads, translate("read the heads of task "+taskID, err)
+	return heads, translate("read the last sequences of task "+taskID, err)
 }
 
-// pageChunk is how many rows are read at a time: rows are no longer than [ingest.LargeRow],
-// so that what is read and left out again is no more than a page.
+// pageChunk is the number of rows per query. Rows have at most [ingest.LargeRow] bytes, so at most one page is read in
+// vain.
 const pageChunk = ingest.MaxPage / ingest.LargeRow
 
-// eventPage collects events until there are enough of them, or enough bytes of them.
+// eventPage collects events up to a limit of events and bytes.
 type eventPage struct {
 	limit int
 	rows  []db.EventsAfterRow
 	bytes int
-	more  bool // some that are not on the page
+	more  bool // more events exist than the page holds
 }
 
-// read asks for rows, each time beyond those that it has, until the page is full or there are no more.
+// read requests further rows until the page is full or no more rows exist.
 func (p *eventPage) read(next func(most int) ([]db.EventsAfterRow, error)) error {
 	for {
 		most := min(pageChunk, p.limit+1-len(p.rows))
@@ -124,7 +124,7 @@ func (p *eventPage) read(next func(most int) ([]db.EventsAfterRow, error)) error
 	}
 }
 
-// add takes the rows for which there is room; the first one always fits.
+// add appends rows while there is room; the first one always fits.
 func (p *eventPage) add(rows []db.EventsAfterRow) {
 	for _, row := range rows {
 		full := p.bytes > 0 && p.bytes+len(row.EventData) > ingest.MaxPage
@@ -136,7 +136,7 @@ func (p *eventPage) add(rows []db.EventsAfterRow) {
 	}
 }
 
-// last is the number of the page's last event; or what is given for a page that is empty.
+// last returns the sequence of the last event, or empty for an empty page.
 func (p *eventPage) last(empty int64) int64 {
 	if len(p.rows) == 0 {
 		return empty

@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	mostCriteria  = 500       // in a progress row; each is told to the bus, whatever their number
-	longestOutput = 256 << 10 // of a phase in a progress row; a longer one is named by its event
+	mostCriteria  = 500       // stored criteria of a progress row; the bus reports all
+	longestOutput = 256 << 10 // bytes of a phase's output in a progress row; for longer ones the row names the event
 	longestSpecID = 200
 )
 
-// specEvent is an event that may move a progress row. Values of other types say nothing.
+// specEvent is an event that can update a progress row. Values of unexpected types are ignored.
 type specEvent struct {
 	q    *db.Queries
 	plan *eventPlan
@@ -25,7 +25,7 @@ type specEvent struct {
 	said object
 }
 
-// queueSpec moves the progress rows of runs by phases, in the order of the events.
+// queueSpec updates the progress rows of spec runs, in the order of the events.
 func (p *eventPlan) queueSpec(ctx context.Context, q *db.Queries) {
 	for _, row := range p.rows {
 		if row.sandbox.ended || !event.Is(row.event.Type, event.Spec) && !event.Is(row.event.Type, event.Completion) {
@@ -33,7 +33,7 @@ func (p *eventPlan) queueSpec(ctx context.Context, q *db.Queries) {
 		}
 		e := specEvent{q: q, plan: p, row: row, said: object{}}
 		for _, part := range row.event.Parts() {
-			_ = json.Unmarshal(part, &e.said) // the database refuses what is no object
+			_ = json.Unmarshal(part, &e.said) // the database rejects data that is not an object
 		}
 		e.queue(ctx)
 	}
@@ -69,13 +69,13 @@ func (e specEvent) queue(ctx context.Context) {
 	}
 }
 
-// effective reports whether the event is the run's own. A task's sandbox works for the
-// task, and so does an event that names one.
+// effective reports whether the event belongs to a spec run. A sandbox of a task works for the task, and so does an
+// event that names a task.
 func (e specEvent) effective() bool {
 	return e.row.sandbox.taskID == nil && e.said.text("task_id") == ""
 }
 
-// ensure makes sure of the row.
+// ensure creates the progress row if it does not exist.
 func (e specEvent) ensure(ctx context.Context) {
 	_ = e.q.EnsureSpec(ctx, e.row.sandbox.id, e.name("spec_id"))
 }
@@ -84,8 +84,8 @@ func (e specEvent) name(field string) string {
 	return storable(firstRunes(e.said.text(field), longestSpecID))
 }
 
-// merge adds the outputs of phases to those that are known; a phase that comes again is
-// the newer one. What is no object is none.
+// merge adds the outputs of phases to the stored ones; a repeated phase replaces the earlier output. Values other than
+// objects are ignored.
 func (e specEvent) merge(ctx context.Context, outputs object) {
 	kept := object{}
 	for _, phase := range spec.Phases() {
@@ -103,7 +103,7 @@ func (e specEvent) merge(ctx context.Context, outputs object) {
 	}
 }
 
-// runEnded takes over what the end of a spec's run tells of its phases.
+// runEnded stores the phase data that the end of a spec run reports.
 func (e specEvent) runEnded(ctx context.Context) {
 	if e.name("spec_id") == "" || !e.effective() {
 		return
@@ -126,7 +126,7 @@ func (e specEvent) criterion(ctx context.Context) {
 	})
 	evidence := e.said["evidence"]
 	if len(evidence) == 0 || len(evidence) > ingest.LargeField {
-		evidence = json.RawMessage("null") // the event has it
+		evidence = json.RawMessage("null") // the event holds the evidence
 	}
 	_ = e.q.TellCriterion(ctx, db.TellCriterionParams{
 		SandboxID: box, CriterionID: id, RequirementID: requirement, SpecID: e.name("spec_id"), Evidence: string(evidence), TaskID: orNull(e.name("task_id")),

@@ -10,8 +10,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/retention"
 )
 
-// TaskEventsAfter answers at most limit events of a task beyond a cursor, attempt by
-// attempt, each oldest first. What an attempt says when its successor has begun comes too.
+// TaskEventsAfter returns at most limit events of a task after a cursor, attempt by attempt, each oldest first. Late
+// events of earlier attempts are included.
 func (s *Store) TaskEventsAfter(ctx context.Context, taskID string, after ingest.Cursor, limit int) (ingest.TaskPage, error) {
 	boxes, err := s.q.TaskSandboxes(ctx, &taskID)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Store) TaskEventsAfter(ctx context.Context, taskID string, after ingest
 	return out, nil
 }
 
-// rowsAfter fills a page beyond a number, oldest first.
+// rowsAfter fills a page upwards from a sequence.
 func (s *Store) rowsAfter(ctx context.Context, from db.EventsAfterParams, found *eventPage) error {
 	err := found.read(func(most int) ([]db.EventsAfterRow, error) {
 		from.After, from.PageLimit = found.last(from.After), most
@@ -51,8 +51,8 @@ func (s *Store) rowsAfter(ctx context.Context, from db.EventsAfterParams, found 
 	return translate("read events", err)
 }
 
-// keptFrom is [task.CodeGone] for a cursor into an attempt whose events retention removed, or before it, and for one at the
-// beginning where nothing is left. A retry of such a task is read from its own beginning.
+// keptFrom returns [task.CodeGone] if retention removed events after the cursor. Without a cursor, keptFrom returns
+// [task.CodeGone] only if no events are left: a retry of an old task is read from its own start.
 func keptFrom(taskID string, after ingest.Cursor, boxes []db.TaskSandboxesRow) error {
 	var removed *time.Time
 	left := false
@@ -73,8 +73,8 @@ func keptFrom(taskID string, after ingest.Cursor, boxes []db.TaskSandboxesRow) e
 	return nil
 }
 
-// settled takes an attempt before that of the cursor, of which the cursor says nothing, for
-// read: somebody made the cursor who wants to see what comes after one event. So is one whose events were removed.
+// settled marks attempts that the cursor does not name as read, if they precede its attempt: such a cursor was made
+// from a single event. Attempts whose events were removed are marked as read too.
 func settled(after ingest.Cursor, boxes []db.TaskSandboxesRow) ingest.Cursor {
 	for _, box := range boxes {
 		if _, known := after.In(box.Attempt); !known && (box.Attempt < after.Attempt || box.RemovedAt != nil && box.LastSequence > 0) {

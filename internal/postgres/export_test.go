@@ -16,7 +16,7 @@ func (s *Store) AdmitAll(ctx context.Context, organizationID string) error {
 	return s.admitOrganizations(ctx, []string{organizationID})
 }
 
-// CredentialName names the credential that the agent of a task uses.
+// CredentialName returns the name of the credential that the agent of a task uses.
 func (s *Store) CredentialName(ctx context.Context, taskID string) (string, error) {
 	row, err := s.q.TaskForUpdate(ctx, taskID)
 	if err != nil {
@@ -25,8 +25,8 @@ func (s *Store) CredentialName(ctx context.Context, taskID string) (string, erro
 	return credentialName(ctx, s.q, row.Task)
 }
 
-// Wrote looks at the error of a write.
+// Wrote records the error of a write.
 func (s *Store) Wrote(ctx context.Context, err error) error { return s.wrote(ctx, err) }
 
-// AgeDisk makes the last answer about the disk older.
+// AgeDisk makes the last result about the disk older.
 func (s *Store) AgeDisk(by time.Duration) { s.disk.at = s.disk.at.Add(-by) }

@@ -13,19 +13,19 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// maxFacts is how many events one digest is made of at most; what follows is another gap.
+// maxFacts is the maximum number of events of one digest; more events become another gap.
 const maxFacts = 5000
 
-// LoadEvents is the digest of the events of a sandbox after in.After, as the relay would send
-// it. The texts of errors are stored first.
+// LoadEvents returns the digest of a sandbox's events after in.After, as the relay would send it. The texts of errors
+// are stored first.
 func (s *Store) LoadEvents(ctx context.Context, in contract.LoadEventsInput) (contract.Digest, error) {
 	built, taskID, err := s.buildFacts(ctx, in)
 	if err != nil {
 		return contract.Digest{}, translate("read events of sandbox "+in.SandboxID, err)
 	}
-	// after the events: a validator gives its verdict before it ends
+	// after the events, because a validator sends its verdict before it ends
 	if built.Digest.VerdictDue, err = s.q.VerdictDue(ctx, in.SandboxID); err != nil {
-		return contract.Digest{}, translate("look for a verdict of sandbox "+in.SandboxID, err)
+		return contract.Digest{}, translate("read the verdict of sandbox "+in.SandboxID, err)
 	}
 	return built.Digest, s.SaveErrors(ctx, taskID, built.Errors)
 }
@@ -51,8 +51,7 @@ func (s *Store) buildFacts(ctx context.Context, in contract.LoadEventsInput) (di
 	return digest.Build(in.SandboxID, in.After+1, types, events), task.Deref(box.TaskID), nil
 }
 
-// countBefore counts by type what the digest does not look at: as the relayer left it, if it
-// stands right there.
+// countBefore counts the events up to in.After by type. The counters of the relay are used if they end there.
 func (s *Store) countBefore(ctx context.Context, in contract.LoadEventsInput, box db.FactsHeadRow) (map[string]int64, error) {
 	types := make(map[string]int64)
 	if in.After == box.Relayed {
@@ -68,8 +67,8 @@ func (s *Store) countBefore(ctx context.Context, in contract.LoadEventsInput, bo
 	return types, err
 }
 
-// Work describes the task for git and agent, with the feedback that its newest attempt is
-// given. [task.CodeNotFound] if there is no such task.
+// Work returns the task for Git and the agent, with the feedback for its newest attempt. [task.CodeNotFound] if the
+// task does not exist.
 func (s *Store) Work(ctx context.Context, taskID string) (task.Work, error) {
 	row, err := s.q.Work(ctx, taskID)
 	if err != nil {
@@ -78,12 +77,12 @@ func (s *Store) Work(ctx context.Context, taskID string) (task.Work, error) {
 	t := row.Task
 	work := task.Work{
 		TaskID: t.ID, Key: t.Key, TicketID: t.TicketID, ProjectID: t.ProjectID, OrganizationID: t.OrganizationID, UserID: task.Deref(t.UserID),
-		Title: titleOf(t), Description: t.Description, TaskType: t.TaskType, PhaseID: t.PhaseID, Priority: t.Priority,
+		Suspended: t.BlockedReason == string(task.BlockedSuspended), Title: titleOf(t), Description: t.Description, TaskType: t.TaskType, PhaseID: t.PhaseID, Priority: t.Priority,
 		Mode: t.Mode, Agent: t.Agent, Provider: t.Provider, Continuous: t.Continuous,
 		TicketTitle: row.TicketTitle, TicketDescription: row.TicketDescription, TicketType: row.TicketType,
 		Repo: row.Repo, DefaultBranch: row.DefaultBranch,
-		Branch: task.Deref(t.BranchName), Base: task.Deref(t.BaseCommit), PullURL: task.Deref(t.PullRequestUrl), Feedback: row.Feedback,
-		Attempt: t.AttemptCount, Setup: row.Setup, ModelPrices: row.ModelPrices, SetupTimeout: time.Duration(row.SetupTimeoutS) * time.Second,
+		Branch: task.Deref(t.BranchName), Base: task.Deref(t.BaseCommit), EarlierBranches: t.EarlierBranches, ForkedFrom: forkedFrom(t.ForkedFrom), PullURL: task.Deref(t.PullRequestUrl), Feedback: row.Feedback,
+		Attempt: t.AttemptCount, Setup: row.Setup, ModelPrices: row.ModelPrices, CommitLeftovers: row.CommitLeftovers, SetupTimeout: time.Duration(row.SetupTimeoutS) * time.Second,
 	}
 	if err := json.Unmarshal(t.ExecutionConfig, &work.Execution); err != nil {
 		return task.Work{}, task.Invalid("execution_config", "The task's execution_config cannot be read: %s.", err)
@@ -92,10 +91,20 @@ func (s *Store) Work(ctx context.Context, taskID string) (task.Work, error) {
 	return work, translate("read the attempts of task "+taskID, s.forAttempt(ctx, &work, row))
 }
 
-// SaveBranch notes the branch of a task and the commit from which it began, before the first
-// attempt needs them. What is noted already stays; projections say the same later.
+// SaveBranch stores the branch of a task and its base commit before the first attempt needs them. Values that exist
+// stay.
 func (s *Store) SaveBranch(ctx context.Context, taskID, branch, base string) error {
 	_, err := s.pool.Exec(ctx, `UPDATE tasks SET branch_name = coalesce(nullif(branch_name, ''), $2),
 		base_commit = coalesce(nullif(base_commit, ''), $3), updated_at = now() WHERE id = $1`, taskID, branch, base)
-	return translate("note branch of task "+taskID, err)
+	return translate("record the branch of task "+taskID, err)
+}
+
+// MoveBranch gives a task another branch, which has no pull request yet. It changes nothing if the task has branch
+// already. [task.CodeConflict] if the task has a third branch.
+func (s *Store) MoveBranch(ctx context.Context, taskID, was, branch string) error {
+	rows, err := s.q.MoveBranch(ctx, db.MoveBranchParams{Was: was, Branch: branch, ID: taskID})
+	if err == nil && rows == 0 {
+		return task.Errorf(task.CodeConflict, "The branch of task %s is no longer %s.", taskID, was)
+	}
+	return translate("change the branch of task "+taskID, err)
 }

@@ -15,37 +15,35 @@ import (
 	"github.com/omoi-dev/omoi/internal/token"
 )
 
-// Installation answers the id of this installation: the label of every sandbox of ours. The
-// first call makes it.
+// Installation returns the ID of this installation, which labels its sandboxes. The first call creates the ID.
 func (s *Store) Installation(ctx context.Context) (string, error) {
 	if id, found, err := maybe(s.q.InstallationID(ctx)); found || err != nil {
-		return id, translate("read the installation's id", err)
+		return id, translate("read the installation's ID", err)
 	}
 	if err := s.q.MakeInstallation(ctx, task.NewSandboxID()); err != nil {
-		return "", translate("make the installation's id", err)
+		return "", translate("create the installation's ID", err)
 	}
 	id, err := s.q.InstallationID(ctx)
-	return id, translate("read the installation's id", err)
+	return id, translate("read the installation's ID", err)
 }
 
-// TokenKey answers the print of the key that signs the tokens of this installation's sandboxes;
-// zero if none was noted.
+// TokenKey returns the print of the key that signs sandbox tokens; zero if none is recorded.
 func (s *Store) TokenKey(ctx context.Context) (token.Print, error) {
 	if _, err := s.Installation(ctx); err != nil {
 		return token.Print{}, err
 	}
 	row, err := s.q.TokenKey(ctx)
-	return token.Print{KeyID: row.TokenKeyID, Hash: row.TokenKeyPrint}, translate("read which key signs tokens", err)
+	return token.Print{KeyID: row.TokenKeyID, Hash: row.TokenKeyPrint}, translate("read the token key", err)
 }
 
-// SetTokenKey notes another key in the place of was. It reports whether was stood there.
+// SetTokenKey replaces the recorded key by now, if the recorded key is was, and reports whether it did.
 func (s *Store) SetTokenKey(ctx context.Context, was, now token.Print) (bool, error) {
 	n, err := s.q.SetTokenKey(ctx, db.SetTokenKeyParams{ID: now.KeyID, Fingerprint: now.Hash, Was: was.Hash})
-	return n > 0, translate("note which key signs tokens", err)
+	return n > 0, translate("record the token key", err)
 }
 
-// Targets are the providers of every machine that reported lately, and the shared providers
-// of which something may be alive.
+// Targets returns the host-bound providers of all hosts with a recent heartbeat, and the shared providers that may have
+// sandboxes.
 func (s *Store) Targets(ctx context.Context) ([]contract.ReaperTarget, error) {
 	hosts, err := s.q.LiveHosts(ctx, s.cfg.HostFresh)
 	if err != nil {
@@ -66,17 +64,17 @@ func (s *Store) Targets(ctx context.Context) ([]contract.ReaperTarget, error) {
 	return targets, translate("list shared providers", err)
 }
 
-// LedgerOrphans are the rows, a thousand at most, that are not at their end though their
-// attempt has been over for grace. Lost and bare rows are nobody's to clean.
+// LedgerOrphans returns up to 1,000 sandboxes whose attempt ended longer than grace ago and whose deletion is not
+// verified. Without an attempt, the age of the sandbox counts. Lost and unmanaged sandboxes are excluded.
 func (s *Store) LedgerOrphans(ctx context.Context, grace time.Duration) ([]contract.Orphan, error) {
 	rows, err := s.q.LedgerOrphans(ctx, grace)
 	return mapAll(rows, func(r db.LedgerOrphansRow) contract.Orphan {
 		return orphan(r.ID, r.TaskID, r.Attempt, "its attempt is over")
-	}), translate("look for orphans in the ledger", err)
+	}), translate("list orphans in the ledger", err)
 }
 
-// Unowned answers which of the listed sandboxes serve no live attempt for grace. One that
-// the ledger does not know is judged by the age that its provider tells; without one it is old.
+// Unowned returns the listed sandboxes without a running attempt for at least grace. For a sandbox that is not in the
+// ledger, the age from its provider counts; a sandbox without an age counts as old.
 func (s *Store) Unowned(ctx context.Context, listed []sandbox.Sandbox, grace time.Duration) ([]contract.Orphan, error) {
 	params := db.UnownedSandboxesParams{Grace: grace}
 	for _, box := range listed {
@@ -89,10 +87,10 @@ func (s *Store) Unowned(ctx context.Context, listed []sandbox.Sandbox, grace tim
 			return orphan(r.ID, r.TaskID, r.Attempt, "the ledger does not know it")
 		}
 		return orphan(r.ID, r.TaskID, r.Attempt, "its attempt is over")
-	}), translate("look for owners of sandboxes", err)
+	}), translate("find the attempts of sandboxes", err)
 }
 
-// Leftovers are the sandboxes that a task has left, and nobody has seen to be gone.
+// Leftovers returns the sandboxes of a task's ended attempts that may still exist.
 func (s *Store) Leftovers(ctx context.Context, taskID string) ([]contract.Orphan, error) {
 	left, err := s.LeftSandboxes(ctx, taskID, 0)
 	return mapAll(left, func(one ingest.LeftSandbox) contract.Orphan { return contract.Orphan{CleanupInput: one.CleanupInput} }), err
@@ -104,28 +102,26 @@ func orphan(id, taskID string, attempt int, reason string) contract.Orphan {
 	}}
 }
 
-// OpenTasks lists the tasks that are not final, hold a run, and were last written longer than
-// age ago, and those whose start or retry was sent longer than age ago and never taken up;
-// the oldest first.
+// OpenTasks lists tasks that need a check, oldest first: tasks that are not final, have a run and were last written
+// longer than age ago, and tasks whose start or retry was sent longer than age ago and not loaded.
 func (s *Store) OpenTasks(ctx context.Context, age time.Duration) ([]string, error) {
 	ids, err := s.q.OpenTasks(ctx, age)
 	return ids, translate("list open tasks", err)
 }
 
-// writeOff says how a task ends that no run will end.
+// writeOff describes how to end a task that no run will end.
 type writeOff struct {
 	class  task.FailureClass
-	reason string // of the task
-	late   string // of what was asked of it
-	// settle is done first, in the same transaction and with the task locked; nil: nothing.
+	reason string // error message of the task
+	late   string // reason of its commands that are too late
+	// settle runs first, in the same transaction and with the task locked; nil: nothing to do.
 	settle func(*db.Queries) error
-	// more is done last; nil: nothing.
+	// more runs last; nil: nothing to do.
 	more func(*db.Queries) error
 }
 
-// Abandon writes off a task whose workflow is closed: failed, its slot free, its attempts
-// ended, what was asked of it too late. A task that is final stays as it is. Retries that no
-// run has taken up are due again.
+// Abandon ends a task whose workflow is closed: status failed, slot released, attempts ended, commands too late. A
+// final task stays unchanged. Retries that no run has loaded become due again.
 func (s *Store) Abandon(ctx context.Context, taskID, reason string) error {
 	return s.writeOff(ctx, taskID, writeOff{
 		class: task.ClassTerminated, reason: reason, late: "The task's workflow was terminated.",
@@ -133,14 +129,14 @@ func (s *Store) Abandon(ctx context.Context, taskID, reason string) error {
 	})
 }
 
-// RunLoaded reports whether the task is not final and a run has loaded it: if that run is closed,
-// nobody will end the task.
+// RunLoaded reports whether the task is not final and a run has loaded it. If that run is closed, no run will end the
+// task.
 func (s *Store) RunLoaded(ctx context.Context, taskID string) (bool, error) {
 	loaded, err := s.q.RunLoaded(ctx, taskID)
-	return loaded, translate("look whether a run has task "+taskID, err)
+	return loaded, translate("read whether a run has loaded task "+taskID, err)
 }
 
-// writeOff writes a task off unless it is final.
+// writeOff ends a task unless it is final.
 func (s *Store) writeOff(ctx context.Context, taskID string, off writeOff) error {
 	ended := false
 	err := s.inTx(ctx, func(q *db.Queries) (err error) {
@@ -190,7 +186,7 @@ func (off writeOff) write(ctx context.Context, q *db.Queries, taskID string) (en
 	return true, admit(ctx, q, found.Task.OrganizationID, found.Task.ProjectID)
 }
 
-// resendRetries lets the relay send again what was told to a run that will not hear it.
+// resendRetries makes retries due again that were sent to a closed run.
 func resendRetries(ctx context.Context, q *db.Queries, taskID string) error {
 	if err := q.ResendRetries(ctx, taskID); err != nil {
 		return err
@@ -201,30 +197,30 @@ func resendRetries(ctx context.Context, q *db.Queries, taskID string) error {
 	return q.MakeRelayDue(ctx, taskID)
 }
 
-// Grant runs admission for every organization, makes the partitions that are missing, and notes
-// that the reaper, which alone calls it, came this far.
+// Grant runs admission for all organizations, creates missing partitions, and records the pass of the reaper, its only
+// caller.
 func (s *Store) Grant(ctx context.Context) error {
 	if err := s.admitAllOrganizations(ctx); err != nil {
 		return err
 	}
 	if err := s.q.MakePartitions(ctx); err != nil {
-		return translate("make the partitions of events", err)
+		return translate("create the partitions of events", err)
 	}
-	return translate("note the reaper's run", s.q.ReaperRan(ctx))
+	return translate("record the reaper's pass", s.q.ReaperRan(ctx))
 }
 
-// IsIdle reports whether every task is final, every sandbox has ended, and none can appear any more.
+// IsIdle reports whether every task is final, every sandbox has ended, and no sandbox can still appear.
 func (s *Store) IsIdle(ctx context.Context) (bool, error) {
 	idle, err := s.q.IsIdle(ctx)
 	return idle, translate("check whether the installation is idle", err)
 }
 
-// SetReaperRests notes whether the reaper's schedule is paused, or about to be.
+// SetReaperRests records whether the reaper's schedule is paused or about to be.
 func (s *Store) SetReaperRests(ctx context.Context, rests bool) error {
-	return translate("note the reaper's rest", s.q.SetReaperRests(ctx, rests))
+	return translate("record the reaper's pause", s.q.SetReaperRests(ctx, rests))
 }
 
-// maybe returns a row that may be missing, and whether it was found.
+// maybe returns a row that can be missing, and whether it was found.
 func maybe[T any](row T, err error) (_ T, found bool, _ error) {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return row, false, nil
@@ -232,7 +228,7 @@ func maybe[T any](row T, err error) (_ T, found bool, _ error) {
 	return row, err == nil, err
 }
 
-// oneRow turns an update that hit nothing into "not found".
+// oneRow returns [pgx.ErrNoRows] for an update without rows.
 func oneRow(rows int64, err error) error {
 	if err == nil && rows == 0 {
 		return pgx.ErrNoRows

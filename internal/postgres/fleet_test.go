@@ -14,7 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/token"
 )
 
-func TestTheInstallationHasOneID(t *testing.T) {
+func TestInstallation_HasOneID(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	first, err := w.store.Installation(t.Context())
@@ -25,7 +25,7 @@ func TestTheInstallationHasOneID(t *testing.T) {
 	require.Equal(t, first, second)
 }
 
-func TestTheTokenKeyIsNotedByOneWriter(t *testing.T) {
+func TestSetTokenKey_OneWriter(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	none, err := w.store.TokenKey(t.Context())
@@ -45,7 +45,7 @@ func TestTheTokenKeyIsNotedByOneWriter(t *testing.T) {
 	}
 }
 
-func TestTargetsAreLiveHostsAndSharedProviders(t *testing.T) {
+func TestTargets(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	ctx := t.Context()
@@ -61,7 +61,7 @@ func TestTargetsAreLiveHostsAndSharedProviders(t *testing.T) {
 	require.False(t, slices.ContainsFunc(targets, func(r contract.ReaperTarget) bool { return r.Queue == contract.QueueHost("b") }))
 }
 
-func TestOrphansOfTheLedger(t *testing.T) {
+func TestLedgerOrphans(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	const grace = time.Minute
@@ -97,7 +97,7 @@ func TestOrphansOfTheLedger(t *testing.T) {
 	_ = a
 }
 
-func TestWhoOwnsWhatAProviderLists(t *testing.T) {
+func TestUnowned(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a, live := w.box("local")
@@ -130,7 +130,7 @@ func TestWhoOwnsWhatAProviderLists(t *testing.T) {
 	_ = a
 }
 
-func TestAbandonWritesATerminatedTaskOff(t *testing.T) {
+func TestAbandon(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	ctx := t.Context()
@@ -168,8 +168,8 @@ func TestAbandonWritesATerminatedTaskOff(t *testing.T) {
 	require.Nil(t, loaded.Live)
 }
 
-// A workflow may be ended before any worker has loaded its task.
-func TestATaskThatNoRunHasLoadedIsOpenOnceItsStartWasSent(t *testing.T) {
+// A workflow may end before any worker has loaded its task.
+func TestOpenTasks_StartNotLoaded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	open := func() []string {
@@ -198,7 +198,7 @@ func TestATaskThatNoRunHasLoadedIsOpenOnceItsStartWasSent(t *testing.T) {
 	require.Empty(t, open())
 }
 
-func TestTheReapersRestIsEndedByOne(t *testing.T) {
+func TestEndReaperRest_OneCaller(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	_, err := w.store.Installation(t.Context())
@@ -216,7 +216,7 @@ func TestTheReapersRestIsEndedByOne(t *testing.T) {
 	require.False(t, end())
 }
 
-func TestAnAbandonedTaskWhoseRunLivesAfterAllIsTakenBack(t *testing.T) {
+func TestAbandon_RunStillActive(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(1), "")

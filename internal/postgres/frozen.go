@@ -8,15 +8,24 @@ import (
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 )
 
-// NoteFrozen writes that the sandboxes of this machine are frozen from now on. Until [Store.NoteThawed]
-// time counts neither against budgets nor as time of a sandbox or of an attempt.
-func (s *Store) NoteFrozen(ctx context.Context) error {
-	return translate("note that sandboxes are frozen", s.q.NoteFrozen(ctx))
+// KeepThawed lets time count. omoi dev calls it every [Store.PulsePeriod]: after a silence of three periods the machine
+// counts as frozen, since it sleeps or is off, or omoi dev was killed.
+func (s *Store) KeepThawed(ctx context.Context) error {
+	return translate("record that sandboxes are not frozen", s.q.KeepThawed(ctx, s.stale()))
 }
 
-// NoteThawed writes that they are thawed.
+// PulsePeriod returns [Config.PulsePeriod].
+func (s *Store) PulsePeriod() time.Duration { return s.cfg.PulsePeriod }
+
+// NoteFrozen records that the sandboxes of this machine are frozen. Until [Store.KeepThawed] or [Store.NoteThawed], time
+// counts neither for budgets nor for sandboxes and attempts.
+func (s *Store) NoteFrozen(ctx context.Context) error {
+	return translate("record that sandboxes are frozen", s.q.NoteFrozen(ctx))
+}
+
+// NoteThawed records that the sandboxes are thawed, whether omoi dev runs or not.
 func (s *Store) NoteThawed(ctx context.Context) error {
-	return translate("note that sandboxes are thawed", s.q.NoteThawed(ctx))
+	return translate("record that sandboxes are thawed", s.q.NoteThawed(ctx))
 }
 
 // FrozenTime returns how long the sandbox of an attempt was frozen since the attempt was assigned.
@@ -25,7 +34,7 @@ func (s *Store) FrozenTime(ctx context.Context, sandboxID string) (time.Duration
 	return age(seconds), translate("read how long sandbox "+sandboxID+" was frozen", err)
 }
 
-// SandboxesElsewhere lists the sandboxes that exist at providers elsewhere, which a stop of this machine does not end.
+// SandboxesElsewhere lists the sandboxes at remote providers, which keep running when this machine stops.
 func (s *Store) SandboxesElsewhere(ctx context.Context) ([]Elsewhere, error) {
 	rows, err := s.q.SandboxesElsewhere(ctx)
 	return mapAll(rows, func(r db.SandboxesElsewhereRow) Elsewhere {
@@ -33,15 +42,15 @@ func (s *Store) SandboxesElsewhere(ctx context.Context) ([]Elsewhere, error) {
 	}), translate("list sandboxes elsewhere", err)
 }
 
-// Elsewhere is a sandbox that exists at a provider elsewhere.
+// Elsewhere is a sandbox at a remote provider.
 type Elsewhere struct {
 	SandboxID, Provider, TaskID string
 
-	PerHour  float64 // below 0: no price is known
+	PerHour  float64 // below 0: unknown
 	Currency string
 }
 
-// String names the sandbox, its task, and its price an hour.
+// String returns the sandbox, its task and its price per hour.
 func (e Elsewhere) String() string {
 	price := "its price is not configured (price." + e.Provider + ")"
 	if e.PerHour >= 0 {

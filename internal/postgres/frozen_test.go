@@ -12,8 +12,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Time in which sandboxes are frozen is no time of an attempt, and counts against no budget.
-func TestFrozenTimeCountsNowhere(t *testing.T) {
+// Frozen time counts neither for an attempt nor for a budget.
+func TestFrozenTime_DoesNotCount(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(1), "")
@@ -59,6 +59,46 @@ func TestFrozenTimeCountsNowhere(t *testing.T) {
 	require.Len(t, elsewhere, 1)
 }
 
+// Where omoi dev was killed, or its machine slept or was off, the time from its last sign of life on does not count.
+func TestKeepThawed_SilenceDoesNotCount(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{PulsePeriod: time.Minute})
+	live := w.running(w.task(w.project(1), ""))
+	w.exec(`UPDATE sandboxes SET provider = 'local', host_bound = true WHERE id = $1`, live.SandboxID)
+	frozen := func() time.Duration {
+		got, err := w.store.FrozenTime(t.Context(), live.SandboxID)
+		require.NoError(t, err)
+		return got
+	}
+	later := func(hours int) { // all that is stored is older
+		w.exec(`UPDATE outages SET since = since - make_interval(hours => $1), until = until - make_interval(hours => $1)`, hours)
+		w.exec(`UPDATE attempts SET assigned_at = assigned_at - make_interval(hours => $1)`, hours)
+	}
+	for range 3 {
+		require.NoError(t, w.store.KeepThawed(t.Context()))
+		require.Zero(t, frozen())
+	}
+	later(72)
+	require.InDelta(t, (72*time.Hour - 3*time.Minute).Seconds(), frozen().Seconds(), 30, "while it lasts")
+	require.NoError(t, w.store.KeepThawed(t.Context()))
+	require.NoError(t, w.store.KeepThawed(t.Context()))
+	before := frozen()
+	later(1)
+	require.InDelta(t, (before + time.Hour - 3*time.Minute).Seconds(), frozen().Seconds(), 30)
+
+	require.NoError(t, w.store.KeepThawed(t.Context()))
+	require.NoError(t, w.store.NoteThawed(t.Context()))
+	before = frozen()
+	later(1)
+	require.InDelta(t, before.Seconds(), frozen().Seconds(), 30, "omoi dev was stopped and leaves its agents running")
+
+	require.NoError(t, w.store.KeepThawed(t.Context()))
+	require.NoError(t, w.store.NoteFrozen(t.Context()))
+	before = frozen()
+	later(1)
+	require.InDelta(t, (before + time.Hour).Seconds(), frozen().Seconds(), 30, "omoi dev has frozen them")
+}
+
 // A task without a sandbox cannot run while omoi is stopped, whatever its provider.
 func TestFrozenTime_OfATaskWithoutASandbox(t *testing.T) {
 	t.Parallel()
@@ -71,7 +111,7 @@ func TestFrozenTime_OfATaskWithoutASandbox(t *testing.T) {
 	require.InDelta(t, 3*3600, spent.Used.WallClockS, 60)
 }
 
-// TestWatchedEvents_MovesOnlyEventsOfFrozenSandboxes behind the time in which they were frozen.
+// Only events of frozen sandboxes move by the frozen time.
 func TestWatchedEvents_MovesOnlyEventsOfFrozenSandboxes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})

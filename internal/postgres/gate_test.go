@@ -12,7 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestTheSixthTaskWaitsAtPositionOneAndGoesWhenASlotIsFree(t *testing.T) {
+func TestAdmission_QueuePosition(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	p := w.project(5)
@@ -38,7 +38,7 @@ func TestTheSixthTaskWaitsAtPositionOneAndGoesWhenASlotIsFree(t *testing.T) {
 	require.True(t, one[bool](t, w.pool, `SELECT admit AND due_at <= now() FROM task_outbox WHERE task_id = $1`, tasks[5].id))
 }
 
-func TestAnOrganizationsLimitIsSharedFairlyByItsProjects(t *testing.T) {
+func TestAdmission_FairBetweenProjects(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	w.exec(`UPDATE organizations SET max_slots = 0`)
@@ -60,7 +60,7 @@ func TestAnOrganizationsLimitIsSharedFairlyByItsProjects(t *testing.T) {
 	require.Equal(t, task.Reason{Code: task.ReasonOrganizationLimit, Used: 6, Limit: 6}, task.ParseReason(waits))
 }
 
-func TestALimitOfZeroTakesNoTasks(t *testing.T) {
+func TestAdmission_LimitOfZero(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	p := w.project(2)
@@ -75,7 +75,7 @@ func TestALimitOfZeroTakesNoTasks(t *testing.T) {
 	require.Zero(t, w.waits(closed.id).Limit)
 }
 
-func TestWithinAProjectTheScoreDecides(t *testing.T) {
+func TestAdmission_ByScoreInProject(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	p := w.project(0)
@@ -91,7 +91,7 @@ func TestWithinAProjectTheScoreDecides(t *testing.T) {
 	require.True(t, w.holdsSlot(soon.id))
 }
 
-func TestScoresAreThoseOfTheTable(t *testing.T) {
+func TestAdmission_Scores(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	p := w.project(0)
@@ -111,7 +111,7 @@ func TestScoresAreThoseOfTheTable(t *testing.T) {
 	require.InDelta(t, (0.275+0.15*0.5)*1.25, score("deadline_at = now() + interval '450 seconds'", 0), near)
 }
 
-func TestATaskWaitsForWhatItDependsOn(t *testing.T) {
+func TestAdmission_Dependencies(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	p := w.project(5)
@@ -143,7 +143,7 @@ func TestATaskWaitsForWhatItDependsOn(t *testing.T) {
 	require.Empty(t, w.row(second.id, "blocked_reason"))
 }
 
-func TestPausesHoldBack(t *testing.T) {
+func TestAdmission_Pauses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	p := w.project(5)
@@ -161,7 +161,7 @@ func TestPausesHoldBack(t *testing.T) {
 	require.Empty(t, w.row(a.id, "blocked_reason"))
 }
 
-func TestOnlyWorkThatOmoiMadeItselfWaitsForAutonomy(t *testing.T) {
+func TestAdmission_Autonomy(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	p := w.project(5)
@@ -176,7 +176,7 @@ func TestOnlyWorkThatOmoiMadeItselfWaitsForAutonomy(t *testing.T) {
 	require.Empty(t, w.row(own.id, "blocked_reason"))
 }
 
-func TestOtherOrganizationsDoNotMatter(t *testing.T) {
+func TestAdmission_OtherOrganizations(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	other := w
@@ -190,7 +190,7 @@ func TestOtherOrganizationsDoNotMatter(t *testing.T) {
 	require.True(t, w.holdsSlot(theirs.id))
 }
 
-func TestTheGateWritesOnlyWhatChanges(t *testing.T) {
+func TestAdmission_WritesChangesOnly(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	p := w.project(1)
@@ -206,7 +206,7 @@ func TestTheGateWritesOnlyWhatChanges(t *testing.T) {
 	require.Equal(t, before, versions())
 }
 
-func TestTheGateDoesNotWaitForALockedTask(t *testing.T) {
+func TestAdmission_SkipsLockedTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	p := w.project(0)
@@ -220,14 +220,14 @@ func TestTheGateDoesNotWaitForALockedTask(t *testing.T) {
 	w.gate()
 	require.False(t, w.holdsSlot(locked.id))
 	require.True(t, w.holdsSlot(free.id))
-	_, err = tx.Exec(t.Context(), `SELECT omoi_admit_all($1)`, w.org) // its holder runs the gate itself
+	_, err = tx.Exec(t.Context(), `SELECT omoi_admit_all($1)`, w.org) // the lock holder runs admission itself
 	require.NoError(t, err)
 	require.NoError(t, tx.Commit(t.Context()))
 	require.True(t, w.holdsSlot(locked.id))
 }
 
-// TestTheLimitHoldsWhileManyFinishAndBegin drives the store as twenty workers do, all at once.
-func TestTheLimitHoldsWhileManyFinishAndBegin(t *testing.T) {
+// Twenty concurrent workers use the store.
+func TestAdmission_LimitHoldsConcurrently(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	const limit, tasks = 3, 20
@@ -260,7 +260,7 @@ func TestTheLimitHoldsWhileManyFinishAndBegin(t *testing.T) {
 	require.LessOrEqual(t, count(t, w.pool, `SELECT max(n) FROM high`), limit)
 }
 
-// live takes a task from loading to its end; it waits for the slot as the workflow does.
+// live takes a task from loading to its end and waits for the slot as the workflow does.
 func (w world) live(a asked) error {
 	ctx := w.t.Context()
 	loaded, err := w.store.LoadTask(ctx, a.ref(), a.run)

@@ -15,12 +15,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// BeginGuardianCycle notes that a cycle of the guardian has begun, and answers the ids of the active
-// sandboxes in their order. Interventions that a dead cycle left behind expire after stale: who is
-// told late is told the wrong thing.
+// BeginGuardianCycle records the start of a cycle and returns the IDs of the active sandboxes in order. Planned
+// interventions of interrupted cycles expire after stale, because a late message no longer fits.
 func (s *Store) BeginGuardianCycle(ctx context.Context, id string, stale time.Duration) ([]string, error) {
 	if _, err := s.q.BeginGuardianCycle(ctx, id); err != nil {
-		return nil, translate("begin cycle "+id, err)
+		return nil, translate("begin guardian cycle "+id, err)
 	}
 	if err := s.q.ExpireInterventions(ctx, stale); err != nil {
 		return nil, translate("expire interventions", err)
@@ -29,22 +28,23 @@ func (s *Store) BeginGuardianCycle(ctx context.Context, id string, stale time.Du
 	return ids, translate("list active sandboxes", err)
 }
 
-// EndGuardianCycle notes how a cycle ended, and forgets what is older than keep.
+// EndGuardianCycle records the end of a cycle. Cycles older than keep are deleted, and so are analyses of that age that
+// led to no intervention.
 func (s *Store) EndGuardianCycle(ctx context.Context, c guardian.Cycle, keep time.Duration) error {
 	err := s.q.EndGuardianCycle(ctx, db.EndGuardianCycleParams{
 		ID: c.ID, Active: c.Active, Judged: c.Analyzed, Standing: c.Fresh,
 		Failed: c.Failed, Acted: c.Interventions,
 	})
 	if err != nil {
-		return translate("end cycle "+c.ID, err)
+		return translate("end guardian cycle "+c.ID, err)
 	}
 	if err := s.q.ForgetAnalyses(ctx, keep); err != nil {
-		return translate("forget old analyses", err)
+		return translate("delete old analyses", err)
 	}
-	return translate("forget old cycles", s.q.ForgetCycles(ctx, keep))
+	return translate("delete old cycles", s.q.ForgetCycles(ctx, keep))
 }
 
-// Watched answers active sandboxes in the order of their ids.
+// Watched returns active sandboxes in order of their IDs.
 func (s *Store) Watched(ctx context.Context, q guardian.WatchQuery) ([]guardian.Watched, error) {
 	rows, err := s.q.WatchedSandboxes(ctx, db.WatchedSandboxesParams{
 		CycleID: q.CycleID, After: q.After, Upto: q.Upto, One: q.Only, Most: q.Limit,
@@ -63,7 +63,7 @@ func (s *Store) Watched(ctx context.Context, q guardian.WatchQuery) ([]guardian.
 	return out, s.readSaid(ctx, out)
 }
 
-// readSaid fills in what people said to the agents.
+// readSaid adds the messages of users that agents acknowledged.
 func (s *Store) readSaid(ctx context.Context, all []guardian.Watched) error {
 	if len(all) == 0 {
 		return nil
@@ -77,7 +77,7 @@ func (s *Store) readSaid(ctx context.Context, all []guardian.Watched) error {
 		w := at[r.SandboxID]
 		w.Said = append(w.Said, supervise.Said{ID: r.ID, Text: r.Words})
 	}
-	return translate("read what people said to agents", err)
+	return translate("read messages of users", err)
 }
 
 func watched(row db.WatchedSandboxesRow) (guardian.Watched, error) {
@@ -94,14 +94,14 @@ func watched(row db.WatchedSandboxesRow) (guardian.Watched, error) {
 	if err := json.Unmarshal(row.Counters, &w.Counts); err != nil {
 		return w, fmt.Errorf("read the counters of sandbox %s: %w", row.ID, err)
 	}
-	if len(w.Counts) == 0 { // nothing is relayed yet
+	if len(w.Counts) == 0 { // no event is relayed yet
 		w.Counts = nil
 	}
 	return w, nil
 }
 
-// WatchedEvents answers of each sandbox at most newest events, oldest first, and its newest
-// heartbeat among them, if one came lately. All of them are read in one go, each once.
+// WatchedEvents returns up to newest events of each sandbox, oldest first, with its newest heartbeat if that is recent.
+// One query reads all of them.
 func (s *Store) WatchedEvents(ctx context.Context, of []guardian.Watched, newest int) (map[string][]event.Event, error) {
 	in := db.WatchedEventsParams{Newest: newest, Heartbeats: event.Types(event.Liveness)}
 	for _, w := range of {
@@ -123,11 +123,10 @@ func (s *Store) WatchedEvents(ctx context.Context, of []guardian.Watched, newest
 	return out, translate("read when sandboxes were frozen", err)
 }
 
-// frozenLookback is longer than any attempt that somebody waits for.
+// frozenLookback is longer than any attempt.
 const frozenLookback = 7 * 24 * time.Hour
 
-// thawedAt moves the time of an event behind the times in which sandboxes were frozen since: the agent
-// is younger by them.
+// thawedAt adds the time for which sandboxes were frozen since an event, so that its age excludes that time.
 func thawedAt(at time.Time, spans []db.FrozenSinceRow) time.Time {
 	var frozen time.Duration
 	for _, s := range spans {
@@ -136,8 +135,9 @@ func thawedAt(at time.Time, spans []db.FrozenSinceRow) time.Time {
 	return at.Add(frozen)
 }
 
-// SaveAnalysis stores an analysis, unless its cycle has one of the sandbox, and in the same transaction the intervention that plan
-// returns, if any. plan gets the earlier interventions of the attempt, newest first; it may be called again.
+// SaveAnalysis stores an analysis, unless its cycle has one of the sandbox, and in the same transaction the
+// intervention that plan returns, if any. plan gets the earlier interventions of the attempt, newest first. A retry of
+// the transaction calls plan again.
 func (s *Store) SaveAnalysis(ctx context.Context, j guardian.Analysis, iv guardian.Intervention, plan func([]guardian.PastIntervention) (guardian.PlannedIntervention, bool)) (planned guardian.Intervention, saved bool, err error) {
 	j.CurrentFocus = storable(j.CurrentFocus)
 	err = s.inTx(ctx, func(q *db.Queries) error {
@@ -157,10 +157,10 @@ func (s *Store) SaveAnalysis(ctx context.Context, j guardian.Analysis, iv guardi
 		}
 		return err
 	})
-	return planned, saved, translate("store the judgement of sandbox "+j.SandboxID, err)
+	return planned, saved, translate("store the analysis of sandbox "+j.SandboxID, err)
 }
 
-// planIntervention writes down what is to be done, if anything is.
+// planIntervention stores the intervention that plan returns, if any.
 func planIntervention(ctx context.Context, q *db.Queries, iv guardian.Intervention, plan func([]guardian.PastIntervention) (guardian.PlannedIntervention, bool)) (guardian.Intervention, error) {
 	rows, err := q.PastInterventions(ctx, iv.SandboxID, iv.Shadow)
 	if err != nil {

@@ -22,13 +22,13 @@ const (
 type acting struct {
 	q             *db.Queries
 	kind, target  string
-	event         string         // how the bus calls it
-	audit         map[string]any // what is kept of it
+	event         string         // event type on the bus
+	audit         map[string]any // stored audit record
 	before, after map[string]any
 	commandID     string
 }
 
-// act writes an action down, with what was before and after, and tells the bus.
+// act stores an action with the values before and after, and writes its bus event.
 func (s *Store) act(ctx context.Context, call guardian.Call, do func(a *acting) error) (guardian.Action, error) {
 	done, err := txResult(ctx, s, func(q *db.Queries) (guardian.Action, error) {
 		a := &acting{q: q}
@@ -41,7 +41,7 @@ func (s *Store) act(ctx context.Context, call guardian.Call, do func(a *acting) 
 		}
 		return a.write(ctx, call)
 	})
-	return done, translate("carry out an action of the guardian", err)
+	return done, translate("execute an action", err)
 }
 
 func (a *acting) write(ctx context.Context, call guardian.Call) (guardian.Action, error) {
@@ -65,7 +65,7 @@ func tellAction(ctx context.Context, q *db.Queries, row db.GuardianAction, event
 	})
 }
 
-// CancelByGuardian declares a task failed and stops its sandbox. [task.CodeConflict]: it has ended.
+// CancelByGuardian fails a task and stops its sandbox. [task.CodeConflict] if the task has ended.
 func (s *Store) CancelByGuardian(ctx context.Context, call guardian.Call, taskID string) (guardian.Action, error) {
 	return s.act(ctx, call, func(a *acting) error {
 		a.kind, a.target, a.event = actCancel, taskID, "guardian.intervention.started"
@@ -105,8 +105,8 @@ func setPriority(ctx context.Context, q *db.Queries, row db.Task, priority strin
 	return err
 }
 
-// Reallocate lets one project run n tasks fewer at a time and another n more. from and to are ids
-// of projects, or of tasks or sandboxes in them. [task.CodeExhausted]: it has not so many.
+// Reallocate moves n units of the concurrency limit from one project to another. from and to are IDs of projects, or of
+// tasks, sandboxes or agents in them. [task.CodeExhausted] if the limit is below n.
 func (s *Store) Reallocate(ctx context.Context, call guardian.Call, from, to string, n int) (guardian.Action, error) {
 	return s.act(ctx, call, func(a *acting) error {
 		a.kind, a.target, a.event = actReallocate, from+"→"+to, "guardian.resource.reallocated"
@@ -126,10 +126,10 @@ func (s *Store) Reallocate(ctx context.Context, call guardian.Call, from, to str
 	})
 }
 
-// projectOfAny returns the project that an ID names: its own, or that of a task, a sandbox or an agent in it.
+// projectOfAny returns the project of an ID: a project, or the project of a task, a sandbox or an agent.
 func projectOfAny(ctx context.Context, q *db.Queries, organizationID, id string) (string, error) {
 	if projectID, found, err := maybe(q.ProjectIDOf(ctx, organizationID, id)); found || err != nil {
-		return projectID, translate("look for a project", err)
+		return projectID, translate("find a project", err)
 	}
 	box, err := resolve(ctx, q, db.ActiveByAnyIDParams{OrganizationID: organizationID, ID: id})
 	if task.CodeOf(err) == task.CodeNotFound {
@@ -138,10 +138,10 @@ func projectOfAny(ctx context.Context, q *db.Queries, organizationID, id string)
 		return "", err
 	}
 	projectID, err := q.ProjectIDOf(ctx, organizationID, box)
-	return projectID, translate("look for a project", err)
+	return projectID, translate("find a project", err)
 }
 
-// lockSides locks the projects that two ids speak of.
+// lockSides locks the projects of two IDs.
 func lockSides(ctx context.Context, q *db.Queries, organizationID, from, to string) (sides [2]db.Project, err error) {
 	var ids [2]string
 	for i, id := range []string{from, to} {
@@ -176,7 +176,7 @@ func moveSlots(ctx context.Context, q *db.Queries, sides [2]db.Project, n int) e
 	return admitAll(ctx, q, sides[0].OrganizationID)
 }
 
-// GuardianActions lists what people did by the guardian's routes, newest first.
+// GuardianActions lists the actions of users through the guardian's routes, newest first.
 func (s *Store) GuardianActions(ctx context.Context, organizationID string, kinds, targets []string, limit int) ([]guardian.Action, error) {
 	rows, err := s.q.Actions(ctx, db.ActionsParams{
 		OrganizationID: organizationID, ActionTypes: kinds, TargetEntities: targets, MaxRows: limit,
@@ -184,7 +184,7 @@ func (s *Store) GuardianActions(ctx context.Context, organizationID string, kind
 	return mapAll(rows, actionOf), translate("list actions of the guardian", err)
 }
 
-// GuardianAction answers one of them.
+// GuardianAction returns one action.
 func (s *Store) GuardianAction(ctx context.Context, organizationID, id string) (guardian.Action, error) {
 	row, err := s.q.ActionByID(ctx, organizationID, id)
 	return actionOf(row), missing(translate("read action "+id, err), "There is no action %s.", id)
@@ -198,13 +198,13 @@ func actionOf(r db.GuardianAction) guardian.Action {
 	}
 }
 
-// RevertAction takes an action back as far as that is possible, and says how far it was. One that
-// was taken back is [task.CodeNotFound].
+// RevertAction reverts an action as far as possible, and returns what was reverted. [task.CodeNotFound] if the action
+// is unknown or was reverted before.
 func (s *Store) RevertAction(ctx context.Context, call guardian.Call, id string) (guardian.RevertedAction, error) {
 	out, err := txResult(ctx, s, func(q *db.Queries) (out guardian.RevertedAction, err error) {
 		row, err := q.LockAction(ctx, call.OrganizationID, id)
 		if err != nil {
-			return out, missing(translate("lock the action", err), "There is no action %s that could be taken back.", id)
+			return out, missing(translate("lock the action", err), "There is no action %s to revert.", id)
 		}
 		if out, err = revert(ctx, q, call, row); err != nil {
 			return out, err
@@ -222,7 +222,7 @@ func (s *Store) RevertAction(ctx context.Context, call guardian.Call, id string)
 		out.Action = actionOf(row)
 		return out, tellAction(ctx, q, row, "guardian.intervention.reverted")
 	})
-	return out, translate("take back action "+id, err)
+	return out, translate("revert action "+id, err)
 }
 
 func revert(ctx context.Context, q *db.Queries, call guardian.Call, row db.GuardianAction) (guardian.RevertedAction, error) {
@@ -236,7 +236,7 @@ func revert(ctx context.Context, q *db.Queries, call guardian.Call, row db.Guard
 	return revertReallocation(ctx, q, call, audit)
 }
 
-// revertCancel lets the task begin again. What its attempt did not save is gone with its sandbox.
+// revertCancel retries the task. Work that the attempt did not save is lost with its sandbox.
 func revertCancel(ctx context.Context, q *db.Queries, call guardian.Call, taskID string) (guardian.RevertedAction, error) {
 	_, _, err := askTask(ctx, q, task.CommandRequest{
 		OrganizationID: call.OrganizationID, TaskID: taskID, Kind: task.CommandRetry, Reason: call.Reason, Sender: call.By,
@@ -246,8 +246,8 @@ func revertCancel(ctx context.Context, q *db.Queries, call guardian.Call, taskID
 		return guardian.RevertedAction{}, err
 	}
 	return guardian.RevertedAction{
-		Items:       []string{"The task begins again, on the same branch."},
-		NotReverted: []string{"The attempt that was ended does not go on: its sandbox is removed. What was saved of its work is in the receipt of the task."},
+		Items:       []string{"The task was retried on the same branch."},
+		NotReverted: []string{"The ended attempt does not continue: its sandbox is deleted. The receipt of the task lists its saved work."},
 	}, nil
 }
 
@@ -258,7 +258,7 @@ func revertPriority(ctx context.Context, q *db.Queries, call guardian.Call, task
 	}
 	was, became := audit.text("old_priority"), audit.text("new_priority")
 	if row.Priority != became {
-		return guardian.RevertedAction{NotReverted: []string{fmt.Sprintf("The priority stays %s: somebody has changed it since.", row.Priority)}}, nil
+		return guardian.RevertedAction{NotReverted: []string{fmt.Sprintf("The priority stays %s: another request has changed it since.", row.Priority)}}, nil
 	}
 	return guardian.RevertedAction{Items: []string{fmt.Sprintf("The priority is %s again.", was)}}, setPriority(ctx, q, row, was)
 }
@@ -273,8 +273,8 @@ func revertReallocation(ctx context.Context, q *db.Queries, call guardian.Call, 
 		return guardian.RevertedAction{}, err
 	}
 	if sides[0].MaxSlots < n {
-		return guardian.RevertedAction{NotReverted: []string{fmt.Sprintf("The project %s runs %d tasks at a time by now; %d cannot be taken from it.", sides[0].Name, sides[0].MaxSlots, n)}}, nil
+		return guardian.RevertedAction{NotReverted: []string{fmt.Sprintf("Project %s now has a limit of %d concurrent tasks: cannot move %d back.", sides[0].Name, sides[0].MaxSlots, n)}}, nil
 	}
-	return guardian.RevertedAction{Items: []string{fmt.Sprintf("The project %s may run %d tasks more at a time again, and %s so many fewer.", sides[1].Name, n, sides[0].Name)}},
+	return guardian.RevertedAction{Items: []string{fmt.Sprintf("Project %s may run %d more concurrent tasks again, project %s as many fewer.", sides[1].Name, n, sides[0].Name)}},
 		moveSlots(ctx, q, sides, n)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Judgements lists what the guardian thought, newest first.
+// Judgements lists guardian analyses, newest first.
 func (s *Store) Judgements(ctx context.Context, organizationID string, q client.GuardianQuery) (client.Page[guardian.Analysis], error) {
 	page, err := pageOf(q.PageRequest, func(p place) ([]db.GuardianAnalysis, error) {
 		return s.q.Analyses(ctx, db.AnalysesParams{OrganizationID: organizationID, TaskIds: q.TaskIDs, BeforeAt: p.at, BeforeID: p.id, MaxRows: p.rows})
@@ -18,7 +18,7 @@ func (s *Store) Judgements(ctx context.Context, organizationID string, q client.
 	return page, translate("list analyses", err)
 }
 
-// NewestJudgements answers the newest judgement of each of these sandboxes, where there is one no older than fresh.
+// NewestJudgements returns the newest analysis of each sandbox that is at most fresh old.
 func (s *Store) NewestJudgements(ctx context.Context, sandboxIDs []string, fresh time.Duration) ([]guardian.Analysis, error) {
 	rows, err := s.q.NewestAnalyses(ctx, sandboxIDs, fresh)
 	return mapAll(rows, judgementOf), translate("read the newest analyses", err)
@@ -29,7 +29,7 @@ func judgementOf(r db.GuardianAnalysis) guardian.Analysis {
 	return guardian.Analysis(r)
 }
 
-// Interventions lists what was decided about attempts, newest first, with its receipts.
+// Interventions lists interventions with their delivery and command receipts, newest first.
 func (s *Store) Interventions(ctx context.Context, organizationID string, q client.GuardianQuery) (client.Page[guardian.Intervention], error) {
 	page, err := pageOf(q.PageRequest, func(p place) ([]db.InterventionsRow, error) {
 		return s.q.Interventions(ctx, db.InterventionsParams{
@@ -51,14 +51,14 @@ func (s *Store) Steered(ctx context.Context, organizationID string) (int64, erro
 	return n, translate("count interventions", err)
 }
 
-// Active answers the sandboxes in which agents of an organization are at work, and the phase of each one's task.
+// Active returns the active sandboxes of an organization with the phases of their tasks.
 func (s *Store) Active(ctx context.Context, organizationID string) ([]guardian.ActiveSandbox, error) {
 	rows, err := s.q.ActiveOf(ctx, organizationID)
 	return mapAll(rows, func(r db.ActiveOfRow) guardian.ActiveSandbox { return guardian.ActiveSandbox(r) }), translate("list active sandboxes", err)
 }
 
-// Resolve answers the active sandbox that an id speaks of: that of a sandbox first, then that of
-// a task, then that of an agent; else [task.CodeNotFound], or [task.CodeConflict] if two agents reported it.
+// Resolve returns the active sandbox of an ID: of a sandbox, else of a task, else of an agent. Errors:
+// [task.CodeNotFound] if there is none, [task.CodeConflict] if two agents reported the ID.
 func (s *Store) Resolve(ctx context.Context, organizationID, id string) (string, error) {
 	return resolve(ctx, s.q, db.ActiveByAnyIDParams{OrganizationID: organizationID, ID: id})
 }
@@ -67,7 +67,7 @@ func resolve(ctx context.Context, q *db.Queries, of db.ActiveByAnyIDParams) (str
 	found, err := q.ActiveByAnyID(ctx, of)
 	switch {
 	case err != nil:
-		return "", translate("look for "+clip(of.ID), err)
+		return "", translate("find agent "+clip(of.ID), err)
 	case len(found) == 0:
 		return "", task.Errorf(task.CodeNotFound, "Cannot analyze agent %s: it has no running attempt. Next: omoi sandbox list", clip(of.ID))
 	case len(found) == 2 && found[0].Rank == found[1].Rank:
@@ -76,7 +76,7 @@ func resolve(ctx context.Context, q *db.Queries, of db.ActiveByAnyIDParams) (str
 	return found[0].ID, nil
 }
 
-// Cycles answers the runs of the guardian taken together.
+// Cycles returns the statistics of the guardian's cycles.
 func (s *Store) Cycles(ctx context.Context) (guardian.Cycles, error) {
 	counts, err := s.q.CycleCounts(ctx)
 	if err != nil {
@@ -94,9 +94,9 @@ func (s *Store) Cycles(ctx context.Context) (guardian.Cycles, error) {
 	return out, translate("read the last cycle", err)
 }
 
-// Unwatched answers for how long somebody has been at work at whom a watcher, guardian or
-// conductor, has not looked; below 0 where nobody is at work.
+// Unwatched returns how long agents have been active without a cycle of watcher, guardian or conductor; below 0: no
+// agent is active.
 func (s *Store) Unwatched(ctx context.Context, watcher string) (time.Duration, error) {
 	seconds, err := s.q.Unwatched(ctx, watcher)
-	return age(seconds), translate("look when the "+watcher+" last ran", err)
+	return age(seconds), translate("read the last cycle of the "+watcher+" last ran", err)
 }

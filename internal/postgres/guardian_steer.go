@@ -11,19 +11,17 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// guardianName is who speaks as the guardian, in the words of the replaced system.
+// guardianName is the name of the guardian in messages and events, as in OmoiOS.
 const guardianName = "intelligent_guardian"
 
-// Planned answers the interventions that wait to be carried out in sandboxes behind after and up
-// to upto.
+// Planned returns the planned interventions in sandboxes with IDs above after and up to upto.
 func (s *Store) Planned(ctx context.Context, after, upto string) ([]guardian.Intervention, error) {
 	rows, err := s.q.PlannedInterventions(ctx, after, upto)
 	return mapAll(rows, interventionOf), translate("read planned interventions", err)
 }
 
-// CarryOut carries out a planned intervention in the transaction that settles it, so that who
-// calls again, withdraws it or lets it expire finds all of it or nothing. What cannot be done now
-// is settled as refused.
+// CarryOut executes a planned intervention and settles it in one transaction, so that a repeated call, a withdrawal or
+// an expiry sees all or nothing. An intervention that cannot be executed is settled as rejected.
 func (s *Store) CarryOut(ctx context.Context, iv guardian.Intervention) (guardian.Intervention, error) {
 	err := s.inTx(ctx, func(q *db.Queries) error {
 		found, err := q.LockIntervention(ctx, iv.ID)
@@ -42,7 +40,7 @@ func (s *Store) CarryOut(ctx context.Context, iv guardian.Intervention) (guardia
 		}
 		return s.settleIntervention(ctx, q, iv)
 	})
-	return iv, translate("carry out intervention "+iv.ID, err)
+	return iv, translate("execute intervention "+iv.ID, err)
 }
 
 func takeStep(ctx context.Context, q *db.Queries, iv *guardian.Intervention) error {
@@ -54,7 +52,7 @@ func takeStep(ctx context.Context, q *db.Queries, iv *guardian.Intervention) err
 	return tell(ctx, q, iv)
 }
 
-// tell puts the words of an intervention into the agent's inbox.
+// tell sends the content of an intervention as a message.
 func tell(ctx context.Context, q *db.Queries, iv *guardian.Intervention) error {
 	hash := sha256.Sum256([]byte(iv.Content))
 	m := ingest.NewMessage{
@@ -78,16 +76,16 @@ func tell(ctx context.Context, q *db.Queries, iv *guardian.Intervention) error {
 	if iv.Level != guardian.LevelInterrupt {
 		return nil
 	}
-	// An interrupt only stops an agent, which then waits to be told how to go on: the words follow as a message.
+	// An interrupt stops the agent until another message arrives, so the content follows as a message.
 	m.Kind = ingest.MessageNudge
 	m.Once.Key += afterInterrupt
 	_, _, err = putMessage(ctx, q, m)
 	return err
 }
 
-const afterInterrupt = ":go-on" // in the query WithdrawMessage too
+const afterInterrupt = ":go-on" // the query WithdrawMessage uses the value too
 
-// final reports whether trying again would be answered the same.
+// final reports whether a retry would return the same error.
 func final(err error) bool {
 	return slices.Contains([]task.Code{task.CodeConflict, task.CodeGone, task.CodeNotFound, task.CodeExhausted, task.CodeInvalid}, task.CodeOf(err))
 }
@@ -106,7 +104,7 @@ func (s *Store) settleIntervention(ctx context.Context, q *db.Queries, iv guardi
 	return translate("settle intervention "+iv.ID, err)
 }
 
-// tellSteering writes what readers of the bus are told.
+// tellSteering writes the bus event of an intervention.
 func tellSteering(ctx context.Context, q *db.Queries, iv guardian.Intervention) error {
 	return q.TellSteering(ctx, db.TellSteeringParams{
 		OrganizationID: &iv.OrganizationID, EventType: "guardian.steering.intervention", EntityType: "agent", EntityID: iv.SandboxID,
@@ -117,7 +115,7 @@ func tellSteering(ctx context.Context, q *db.Queries, iv guardian.Intervention) 
 	})
 }
 
-// askReplace gives the command that ends the attempt and begins the next one.
+// askReplace adds the command that ends the attempt and starts the next one.
 func askReplace(ctx context.Context, q *db.Queries, iv guardian.Intervention) (task.CommandResult, error) {
 	asked, _, err := askTask(ctx, q, task.CommandRequest{
 		OrganizationID: iv.OrganizationID, TaskID: iv.TaskID, Kind: task.CommandReplace, SandboxID: iv.SandboxID,
@@ -137,8 +135,8 @@ func interventionOf(r db.Intervention) guardian.Intervention {
 	}
 }
 
-// Withdraw takes an intervention back whose message no agent has been given yet; else it is
-// [task.CodeConflict], and says why.
+// Withdraw withdraws an intervention that was not executed, or whose message was not delivered. Otherwise Withdraw
+// returns [task.CodeConflict] with the reason.
 func (s *Store) Withdraw(ctx context.Context, organizationID, id, by string) (guardian.Intervention, error) {
 	out, err := txResult(ctx, s, func(q *db.Queries) (out guardian.Intervention, err error) {
 		rows, err := q.Interventions(ctx, db.InterventionsParams{OrganizationID: organizationID, ID: &id, MaxRows: 1})

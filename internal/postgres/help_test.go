@@ -34,7 +34,7 @@ func exec(tb testing.TB, pool *pgxpool.Pool, statement string, args ...any) {
 	require.NoError(tb, err)
 }
 
-// world is a store with one organization in it.
+// world is a store with one organization.
 type world struct {
 	t     testing.TB
 	pool  *pgxpool.Pool
@@ -44,7 +44,7 @@ type world struct {
 
 func newWorld(tb testing.TB, cfg postgres.Config) world {
 	tb.Helper()
-	// else attempts would wait for sandboxes that nobody cleans up
+	// otherwise attempts would wait for sandboxes that no workflow cleans up
 	cfg.Settings.CleanupWait = cmp.Or(cfg.Settings.CleanupWait, time.Nanosecond)
 	pool := pgtest.New(tb)
 	w := world{t: tb, pool: pool, store: postgres.New(pool, cfg), org: task.NewID()}
@@ -57,7 +57,7 @@ func (w world) exec(statement string, args ...any) {
 	exec(w.t, w.pool, statement, args...)
 }
 
-// project makes a project with room for slots tasks.
+// project creates a project with a concurrency limit.
 func (w world) project(slots int) string {
 	w.t.Helper()
 	id := task.NewID()
@@ -65,20 +65,20 @@ func (w world) project(slots int) string {
 	return id
 }
 
-// asked is a task that was accepted: its row, its start command.
+// asked is an accepted task: its row and its start command.
 type asked struct {
 	id      string
 	command string
-	run     string // run id of its first run
+	run     string // ID of its first run
 }
 
-// ref is what the first run of the task loads it by.
+// ref returns the reference of the task's first run.
 func (a asked) ref() contract.TaskRef {
 	return contract.TaskRef{TaskID: a.id, FirstRunID: a.run, CommandID: a.command}
 }
 
-// task accepts a task as the API does: row, start, wish for a slot, gate. edit is SQL that is
-// run on the row before the gate, empty for none.
+// task accepts a task as the API does: row, start command, request for a slot, admission. edit is SQL that changes the
+// row before admission; empty: none.
 func (w world) task(project, edit string) asked {
 	w.t.Helper()
 	a := asked{id: task.NewID(), command: task.NewID(), run: "run-" + task.NewSandboxID()}
@@ -90,7 +90,7 @@ func (w world) task(project, edit string) asked {
 		w.exec(`UPDATE tasks SET `+edit+` WHERE id = $1`, a.id)
 	}
 	w.exec(`INSERT INTO commands (id, task_id, kind) VALUES ($1, $2, 'start')`, a.command, a.id)
-	// the gate of a test beside this one may have let the task in meanwhile
+	// the admission of a parallel test may have admitted the task
 	w.exec(`INSERT INTO task_outbox (task_id, due_at) VALUES ($1, now()) ON CONFLICT (task_id) DO UPDATE SET due_at = now()`, a.id)
 	w.gate()
 	return a
@@ -98,7 +98,7 @@ func (w world) task(project, edit string) asked {
 
 func (w world) gate() { require.NoError(w.t, w.store.AdmitAll(w.t.Context(), w.org)) }
 
-// command adds something that is asked of a task.
+// command adds a command of a task.
 func (w world) command(taskID, kind, args string) string {
 	w.t.Helper()
 	id := task.NewID()
@@ -106,7 +106,7 @@ func (w world) command(taskID, kind, args string) string {
 	return id
 }
 
-// load loads a task in its first run, and expects that there is work to do.
+// load loads a task in its first run, which must succeed.
 func (w world) load(a asked) contract.LoadedTask {
 	w.t.Helper()
 	loaded := w.loadAs(a.ref(), a.run)
@@ -122,7 +122,7 @@ func (w world) loadAs(ref contract.TaskRef, runID string) contract.LoadedTask {
 	return loaded
 }
 
-// begin begins an attempt that must have room.
+// begin begins an attempt, which must find room.
 func (w world) begin(a asked, ordinal int64) contract.LiveAttempt {
 	w.t.Helper()
 	begun, err := w.store.BeginAttempt(w.t.Context(), contract.BeginAttemptInput{
@@ -134,7 +134,7 @@ func (w world) begin(a asked, ordinal int64) contract.LiveAttempt {
 	return begun.LiveAttempt
 }
 
-// write projects as the task's first run, and expects to be heard.
+// write saves a projection as the task's first run, which must not be fenced.
 func (w world) write(a asked, p contract.Projection) contract.Projected {
 	w.t.Helper()
 	answer, err := w.writeAs(a, p, a.run, true)
@@ -143,7 +143,7 @@ func (w world) write(a asked, p contract.Projection) contract.Projected {
 	return answer
 }
 
-// writeAs projects as a run that Temporal calls current or not.
+// writeAs saves a projection as a run that is current or not.
 func (w world) writeAs(a asked, p contract.Projection, runID string, current bool) (contract.Projected, error) {
 	w.t.Helper()
 	p.TaskID = a.id
@@ -153,7 +153,7 @@ func (w world) writeAs(a asked, p contract.Projection, runID string, current boo
 	return w.store.SaveTaskState(w.t.Context(), p, runID, func(context.Context) (bool, error) { return current, nil })
 }
 
-// running brings a task to where its agent works.
+// running brings a task to a running attempt.
 func (w world) running(a asked) contract.LiveAttempt {
 	w.t.Helper()
 	loaded := w.load(a)
@@ -163,7 +163,7 @@ func (w world) running(a asked) contract.LiveAttempt {
 	return live
 }
 
-// finish ends a task with its live attempt.
+// finish ends a task with its running attempt.
 func (w world) finish(a asked, live contract.LiveAttempt, ordinal int64, status task.Status) {
 	w.t.Helper()
 	p := contract.Projection{
@@ -176,7 +176,7 @@ func (w world) finish(a asked, live contract.LiveAttempt, ordinal int64, status 
 	w.write(a, p)
 }
 
-// event stores an event of a sandbox, as intake does.
+// event stores an event of a sandbox as ingest does.
 func (w world) event(sandboxID, eventType, data string) {
 	w.t.Helper()
 	w.exec(`WITH moved AS (UPDATE sandboxes SET last_sequence = last_sequence + 1, last_event_at = now() WHERE id = $1 RETURNING last_sequence, partition_month)
@@ -184,13 +184,13 @@ func (w world) event(sandboxID, eventType, data string) {
 		SELECT $1, last_sequence, partition_month, $2, $3 FROM moved`, sandboxID, eventType, data)
 }
 
-// row reads one column of a task as text; null is empty.
+// row reads a column of a task as text; null is empty.
 func (w world) row(taskID, column string) string {
 	w.t.Helper()
 	return one[string](w.t, w.pool, `SELECT coalesce(`+column+`::text, '') FROM tasks WHERE id = $1`, taskID)
 }
 
-// waits returns why a task waits in the queue.
+// waits returns why a task is queued.
 func (w world) waits(taskID string) task.Reason {
 	w.t.Helper()
 	return task.ParseReason(w.row(taskID, "queue_reason"))

@@ -16,16 +16,16 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// HostSeen notes that a machine is there and offers providers, and agents in its local sandboxes. capacity is how many
-// sandboxes it takes; 0 is no limit. back: it was declared lost until now.
+// HostSeen records a heartbeat of a host with its providers and the agents of its local sandboxes. capacity is the
+// maximum of sandboxes; 0: unlimited. The result back is true if the host was declared lost before.
 func (s *Store) HostSeen(ctx context.Context, id string, providers, agents []string, capacity int) (back bool, err error) {
 	back, err = s.q.HostSeen(ctx, db.HostSeenParams{
 		ID: id, Name: storable(s.cfg.Machine), Version: s.cfg.Version, Providers: providers, Agents: append([]string{}, agents...), Capacity: capacity,
 	})
-	return back, translate("note host "+id, err)
+	return back, translate("record host "+id, err)
 }
 
-// Hosts lists the machines that ever reported, those that did so last first.
+// Hosts lists all hosts, most recent heartbeat first.
 func (s *Store) Hosts(ctx context.Context) ([]client.Host, error) {
 	rows, err := s.q.Hosts(ctx, s.cfg.HostFresh, "")
 	return mapAll(rows, hostRecord), translate("list hosts", err)
@@ -50,11 +50,11 @@ func (s *Store) host(ctx context.Context, id string) (client.Host, error) {
 	return hostRecord(rows[0]), nil
 }
 
-// LoseHost declares a machine lost for good: its sandboxes are lost, nothing is verified any
-// more, and attempts that live there end as infrastructure failure. [task.CodeNotFound] if it
-// never reported, [task.CodeConflict] if it still does.
+// LoseHost declares a host lost for good. Its sandboxes become lost, their deletion is no longer verified, and their
+// running attempts end as infrastructure failure. Errors: [task.CodeNotFound] for an unknown host, [task.CodeConflict]
+// if the host still sends heartbeats.
 func (s *Store) LoseHost(ctx context.Context, id string) (_ client.Host, err error) {
-	defer func() { err = translate("declare host "+id+" lost", err) }()
+	defer func() { err = translate("mark host "+id+" as lost", err) }()
 	before, err := s.host(ctx, id)
 	if err != nil {
 		return before, err
@@ -81,8 +81,7 @@ func (s *Store) LoseHost(ctx context.Context, id string) (_ client.Host, err err
 	return s.host(ctx, id)
 }
 
-// tellLost reports in the name of sandboxes that they are lost, once each: what an event
-// means to a task is settled already, wherever its workflow waits.
+// tellLost reports an event for each lost sandbox, once. The workflow handles the event like others, in any state.
 func (s *Store) tellLost(ctx context.Context, h client.Host, sandboxes []string) error {
 	if len(sandboxes) == 0 {
 		return nil
@@ -102,16 +101,16 @@ func (s *Store) tellLost(ctx context.Context, h client.Host, sandboxes []string)
 	return err
 }
 
-// Found notes that a machine holds the sandboxes that it lists. One whose attempt is over, and
-// which the ledger has as lost, or on a machine that does not report, is there from now on.
+// Found records the sandboxes that a host lists. A listed sandbox with an ended attempt that is marked as lost, or
+// assigned to a host without heartbeats, exists on this host from now on.
 func (s *Store) Found(ctx context.Context, hostID string, listed []sandbox.Sandbox) error {
 	ids := mapAll(listed, func(box sandbox.Sandbox) string { return box.Labels.SandboxID })
 	err := s.q.FoundSandboxes(ctx, db.FoundSandboxesParams{HostID: &hostID, Ids: ids, Fresh: s.cfg.HostFresh})
-	return translate("note what host "+hostID+" lists", err)
+	return translate("record the sandboxes that host "+hostID+" lists", err)
 }
 
-// Adopt writes rows for those of the listed sandboxes that the ledger does not know. Their
-// labels name the task, which may be unknown too.
+// Adopt writes rows for listed sandboxes that the ledger does not contain. Their labels name the task, which may be
+// unknown too.
 func (s *Store) Adopt(ctx context.Context, provider, hostID string, listed []sandbox.Sandbox) error {
 	spec := task.ProviderOf(provider)
 	for _, box := range listed {
@@ -126,7 +125,7 @@ func (s *Store) Adopt(ctx context.Context, provider, hostID string, listed []san
 	return nil
 }
 
-// nameOf names a machine to people.
+// nameOf returns the name of a host for users.
 func nameOf(id, name string) string {
 	if name == "" || name == id {
 		return id
@@ -134,5 +133,5 @@ func nameOf(id, name string) string {
 	return id + " (" + name + ")"
 }
 
-// bareQuiet is for how long a sandbox that nobody made may say nothing before it counts as gone.
+// bareQuiet is the silence after which an unmanaged sandbox counts as deleted.
 const bareQuiet = 24 * time.Hour

@@ -15,7 +15,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// hostSeen lets a host report, and answers whether it is back.
+// hostSeen sends a heartbeat of a host, and returns whether the host was lost before.
 func (w world) hostSeen(id string, providers []string, capacity int) bool {
 	w.t.Helper()
 	back, err := w.store.HostSeen(w.t.Context(), id, providers, nil, capacity)
@@ -23,7 +23,7 @@ func (w world) hostSeen(id string, providers []string, capacity int) bool {
 	return back
 }
 
-// silence lets a host have reported last an hour ago.
+// silence sets the last heartbeat of a host to an hour ago.
 func (w world) silence(host string) {
 	w.t.Helper()
 	w.exec(`UPDATE hosts SET seen_at = now() - interval '1 hour' WHERE id = $1`, host)
@@ -39,7 +39,7 @@ func (w world) loseHost(host string) client.Host {
 
 func lost(_ client.Host, err error) error { return err }
 
-// local is a task whose agent works in a local sandbox on the host.
+// local returns a task with a local sandbox on the host.
 func (w world) local(host string) (asked, contract.LiveAttempt) {
 	w.t.Helper()
 	w.hostSeen(host, []string{"local"}, 0)
@@ -47,7 +47,7 @@ func (w world) local(host string) (asked, contract.LiveAttempt) {
 	return a, w.running(a)
 }
 
-func TestHostsAreListedWithTheirSandboxes(t *testing.T) {
+func TestHosts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{Machine: "pc1"})
 	w.box("local")
@@ -68,7 +68,7 @@ func TestHostsAreListedWithTheirSandboxes(t *testing.T) {
 	require.Equal(t, client.Host{ID: "host", Name: "pc1", Providers: []string{"local"}, Agents: []string{}, Running: 1, Unverified: 1}, got)
 }
 
-func TestAHostThatBeatsIsNotLost(t *testing.T) {
+func TestLoseHost_HeartbeatPreventsLoss(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	_, id := w.box("local")
@@ -78,7 +78,7 @@ func TestAHostThatBeatsIsNotLost(t *testing.T) {
 	require.NotEqual(t, task.SandboxLost, w.ledger(id).State)
 }
 
-func TestALostHostTakesItsSandboxesWithIt(t *testing.T) {
+func TestLoseHost_LosesSandboxes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{MaxUnverified: 1})
 	_, id := w.box("local")
@@ -94,7 +94,7 @@ func TestALostHostTakesItsSandboxesWithIt(t *testing.T) {
 	require.Equal(t, string(task.ReasonUnverifiedLimit), begun.Reason)
 	require.Equal(t, []task.HostReason{{Name: "host", Sandboxes: 1}}, w.awaits(next.id).Hosts)
 
-	for range 2 { // the second time changes nothing
+	for range 2 { // the second call changes nothing
 		h := w.loseHost("host")
 		require.NotNil(t, h.LostAt)
 		require.Equal(t, []int{0, 0, 2}, []int{h.Running, h.Unverified, h.Lost})
@@ -121,8 +121,8 @@ func TestALostHostTakesItsSandboxesWithIt(t *testing.T) {
 	require.Zero(t, begun.Wait, begun.Reason)
 }
 
-// Wherever the workflow waits, the event reaches it: nobody works on the host's own queue.
-func TestALiveAttemptOnALostHostIsToldOnce(t *testing.T) {
+// The event reaches the workflow in any state, although no worker polls the queue of the host.
+func TestLoseHost_ReportsRunningAttemptOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	_, live := w.local("host")
@@ -138,8 +138,8 @@ func TestALiveAttemptOnALostHostIsToldOnce(t *testing.T) {
 	require.True(t, one[bool](t, w.pool, `SELECT events_due_at <= now() FROM sandboxes WHERE id = $1`, live.SandboxID))
 }
 
-// A machine may come back under its own name or, where its home was removed, under another.
-func TestWhatAHostListsIsThere(t *testing.T) {
+// A host can return under its old ID, or under a new one if its home was removed.
+func TestFound(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	ctx := t.Context()
@@ -174,7 +174,7 @@ func TestWhatAHostListsIsThere(t *testing.T) {
 	require.Equal(t, "new", w.ledger(over.SandboxID).HostID, "at its end")
 }
 
-func TestSandboxesThatNobodyMadeEndAfterADayOfSilence(t *testing.T) {
+func TestSweepEvents_EndsSilentUnmanagedSandboxes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	for id, last := range map[string]string{"speaks": "now() - interval '23 hours'", "silent": "now() - interval '25 hours'", "mute": "NULL"} {
@@ -190,7 +190,7 @@ func TestSandboxesThatNobodyMadeEndAfterADayOfSilence(t *testing.T) {
 	require.Equal(t, "mute refused silent", strings.Join(gone, " "))
 }
 
-func TestASandboxThatTheLedgerDoesNotKnowIsAdopted(t *testing.T) {
+func TestAdopt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
@@ -202,7 +202,7 @@ func TestASandboxThatTheLedgerDoesNotKnowIsAdopted(t *testing.T) {
 		{Labels: sandbox.Labels{SandboxID: "stranger", TaskID: "no task of ours"}, CreatedAt: made},
 		{Labels: sandbox.Labels{SandboxID: live.SandboxID, TaskID: a.id}, CreatedAt: made},
 	}
-	for range 2 { // again is nothing
+	for range 2 { // the second call changes nothing
 		require.NoError(t, w.store.Adopt(t.Context(), "local", "here", listed))
 	}
 	got := w.ledger("forgotten")

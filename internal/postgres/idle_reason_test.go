@@ -13,8 +13,8 @@ import (
 	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
-// The reasons of the replaced system, each in the situation of ours that it describes.
-func TestWhyASandboxWasEndedIdle(t *testing.T) {
+// The reasons of OmoiOS, each in the corresponding situation of omoi.
+func TestIdleReason(t *testing.T) {
 	t.Parallel()
 	const (
 		executed = `execution_completed_at = now()`
@@ -43,7 +43,7 @@ func TestWhyASandboxWasEndedIdle(t *testing.T) {
 	}
 }
 
-// endedIdle ends an attempt and answers the reason that the bus is told, empty if none.
+// endedIdle ends an attempt and returns the reason on the bus; empty: none.
 func (w world) endedIdle(project, progress, outcome, idle string) string {
 	w.t.Helper()
 	a := w.task(project, "")

@@ -10,18 +10,18 @@ import (
 	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
-func TestATransactionThatStandsStillEndsItsSession(t *testing.T) {
+func TestConnect_EndsIdleTransactions(t *testing.T) {
 	t.Parallel()
 	settled(t, "idle_in_transaction_session_timeout", "30s", "100ms")
 }
 
-// A gate that is compiled at each call takes seconds where it takes milliseconds.
-func TestNothingIsCompiledInTheDatabase(t *testing.T) {
+// With jit, admission would take seconds instead of milliseconds.
+func TestConnect_DisablesJIT(t *testing.T) {
 	t.Parallel()
 	settled(t, "jit", "off", "on")
 }
 
-// settled wants a setting to be ours, and to be the address's own where that has one.
+// settled checks that a setting has omoi's value, or the value of the URL if the URL sets one.
 func settled(t *testing.T, name, ours, other string) {
 	t.Helper()
 	address := pgtest.URL(t)

@@ -14,32 +14,32 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// keyPrefix begins every API key, so that scanners of leaked secrets know one.
+// keyPrefix is the prefix of generated API keys, so that secret scanners recognize leaked keys.
 const keyPrefix = "sk_live_"
 
-// shownPrefix is how many characters of a key are kept to tell keys apart.
+// shownPrefix is the number of characters of a key that are stored and shown.
 const shownPrefix = 16
 
-// EnsureOrganization finds or makes the organization of that name and answers its id. The
-// one with which an installation starts has no limit of slots.
+// EnsureOrganization finds or creates an organization by name and returns its ID. A new organization has no concurrency
+// limit of its own.
 func (s *Store) EnsureOrganization(ctx context.Context, name string) (string, error) {
 	if err := s.q.MakeOrganization(ctx, task.NewID(), name); err != nil {
-		return "", translate("make organization "+name, err)
+		return "", translate("create organization "+name, err)
 	}
 	id, err := s.q.OrganizationByName(ctx, name)
 	return id, translate("read organization "+name, err)
 }
 
-// CreateKey makes an API key and answers it with its secret, which is stored nowhere. It speaks for the user
-// of that name, who is made if need be.
+// CreateKey creates an API key and returns it with its secret, of which only a hash is stored. The key belongs to the
+// user in.User, who is created if needed.
 func (s *Store) CreateKey(ctx context.Context, organizationID string, in client.CreateAPIKeyRequest) (client.APIKey, string, error) {
 	secret := newSecret()
 	key, err := s.insertKey(ctx, db.InsertKeyParams{OrganizationID: organizationID, Name: in.Name, Scopes: in.Scopes, ExpiresAt: in.ExpiresAt}, cmp.Or(in.User, owner), secret)
-	return key, secret, translate("make API key "+in.Name, err)
+	return key, secret, translate("create API key "+in.Name, err)
 }
 
-// EnsureKey stores a given key with the scope admin unless it is known already, revoked or
-// not: a key that a person revoked does not come back with the next start.
+// EnsureKey stores a given key with the scope admin, unless the key is known. A revoked key stays revoked after a
+// restart.
 func (s *Store) EnsureKey(ctx context.Context, organizationID, name, secret string) error {
 	_, err := s.insertKey(ctx, db.InsertKeyParams{OrganizationID: organizationID, Name: name, Scopes: []string{"admin"}}, owner, secret)
 	if violates(err, "api_keys_hash_key") {
@@ -57,14 +57,14 @@ func (s *Store) insertKey(ctx context.Context, arg db.InsertKeyParams, user, sec
 	arg.Hash, arg.Scopes = hashKey(secret), orEmpty(arg.Scopes)
 	arg.Prefix = secret[:min(len(secret), shownPrefix)]
 	if !strings.HasPrefix(secret, keyPrefix) {
-		arg.Prefix = "given" // a key of a person's own may be short: show nothing of it
+		arg.Prefix = "given" // a given key may be short, so none of it is shown
 	}
 	row, err := s.q.InsertKey(ctx, arg)
 	return keyOf(row, user), err
 }
 
-// KeyBySecret answers the live key of that secret: [task.CodeUnauthorized] if it is unknown,
-// revoked or expired. It notes the use, at most once a minute.
+// KeyBySecret returns the valid key of a secret. [task.CodeUnauthorized] if the key is unknown, revoked or expired. The
+// use is recorded at most once a minute.
 func (s *Store) KeyBySecret(ctx context.Context, secret string) (client.APIKey, error) {
 	row, err := s.q.KeyByHash(ctx, hashKey(secret))
 	if err != nil {
@@ -78,16 +78,25 @@ func (s *Store) KeyBySecret(ctx context.Context, secret string) (client.APIKey, 
 	if key.LastUsedAt == nil || time.Since(*key.LastUsedAt) > time.Minute {
 		err = s.q.TouchKey(ctx, key.ID)
 	}
-	return keyOf(key, row.UserName), translate("note the use of the API key", err)
+	return keyOf(key, row.UserName), translate("record the use of the API key", err)
 }
 
-// Keys lists the keys of an organization, newest first, revoked ones included.
+// KeyByID returns a valid key. [task.CodeUnauthorized] if there is none with this ID.
+func (s *Store) KeyByID(ctx context.Context, id string) (client.APIKey, error) {
+	row, err := s.q.ValidKey(ctx, id)
+	if err = translate("find the API key of a session", err); task.CodeOf(err) == task.CodeNotFound {
+		return client.APIKey{}, task.Errorf(task.CodeUnauthorized, "The API key of the session was revoked or has expired. Next: sign in with another key")
+	}
+	return keyOf(row.ApiKey, row.UserName), err
+}
+
+// Keys lists the keys of an organization, newest first, including revoked ones.
 func (s *Store) Keys(ctx context.Context, organizationID string) ([]client.APIKey, error) {
 	rows, err := s.q.ListKeys(ctx, organizationID)
 	return mapAll(rows, func(r db.ListKeysRow) client.APIKey { return keyOf(r.ApiKey, r.UserName) }), translate("list API keys", err)
 }
 
-// RevokeKey ends a key at once and for good; [task.CodeNotFound] if the organization has no such key.
+// RevokeKey revokes a key permanently. [task.CodeNotFound] if the organization has no such key.
 func (s *Store) RevokeKey(ctx context.Context, organizationID, id string) error {
 	n, err := s.q.RevokeKey(ctx, organizationID, id)
 	if err == nil && n == 0 {
@@ -96,7 +105,7 @@ func (s *Store) RevokeKey(ctx context.Context, organizationID, id string) error 
 	return translate("revoke API key "+id, err)
 }
 
-// CountKeys counts the keys of every organization, revoked ones included.
+// CountKeys counts the keys of all organizations, including revoked ones.
 func (s *Store) CountKeys(ctx context.Context) (int64, error) {
 	n, err := s.q.CountKeys(ctx)
 	return n, translate("count API keys", err)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver that goose works with
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver that goose uses
 	"github.com/pressly/goose/v3"
 	"github.com/stretchr/testify/require"
 
@@ -58,7 +58,7 @@ func TestCreateProject_KeepsAKeyToOneProjectOfTheOrganization(t *testing.T) {
 	require.Equal(t, "APP2", made.Key)
 }
 
-// A chosen key that is not committed yet is taken too.
+// An uncommitted chosen key is taken too.
 func TestProjectKey_WaitsForAChosenKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
@@ -67,7 +67,7 @@ func TestProjectKey_WaitsForAChosenKey(t *testing.T) {
 	defer wait.Wait()
 	tx, err := w.pool.Begin(t.Context())
 	require.NoError(t, err)
-	defer func() { _ = tx.Rollback(t.Context()) }() // nothing is open after the commit
+	defer func() { _ = tx.Rollback(t.Context()) }() // no effect after the commit
 	_, err = tx.Exec(t.Context(), `INSERT INTO projects (id, organization_id, name, repo, max_slots, key) VALUES ($1, $2, 'one', '/one', 5, 'APP')`, task.NewID(), w.org)
 	require.NoError(t, err)
 	wait.Go(func() {
@@ -113,7 +113,7 @@ func oneText(t *testing.T, pool *pgxpool.Pool, query string, args ...any) string
 	return one[string](t, pool, query, args...)
 }
 
-// Tasks that are accepted at once in new projects of like names get distinct numbers of their projects.
+// Concurrent tasks in new projects with similar names get distinct keys.
 func TestKeys_AreDistinctUnderConcurrency(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
@@ -140,7 +140,7 @@ func TestKeys_AreDistinctUnderConcurrency(t *testing.T) {
 	}
 }
 
-// The statements of the programs before the migration.
+// Statements of programs before the migration.
 const (
 	olderProject = `INSERT INTO projects (id, organization_id, name, repo, max_slots) VALUES ($1, $2, $3, $4, 5) ON CONFLICT DO NOTHING`
 	olderTicket  = `INSERT INTO tickets (id, project_id, title, description, ticket_type, phase_id, priority, context)
@@ -151,7 +151,7 @@ const (
 			'implementation', 'external', 'external', false, 3, '{}', '{}', now(), NULL, 0, now())`
 )
 
-// older inserts as a program before the migration does.
+// older inserts like a program before the migration.
 type older struct {
 	pool *pgxpool.Pool
 	org  string
@@ -168,7 +168,7 @@ func (o older) accept(ctx context.Context, project string) (err error) {
 		_, err = tx.Exec(ctx, olderTask, task.NewID(), o.org, project, ticket)
 	}
 	if err != nil {
-		_ = tx.Rollback(ctx) // the error before says it
+		_ = tx.Rollback(ctx) // the earlier error is returned
 		return err
 	}
 	return tx.Commit(ctx)
@@ -224,7 +224,7 @@ func TestMigrate_GivesKeysWhileOlderProgramsInsert(t *testing.T) {
 	}
 }
 
-// upTo brings an empty database to a version of the schema.
+// upTo migrates an empty database to a version of the schema.
 func upTo(t *testing.T, url string, version int64) {
 	t.Helper()
 	pool, err := sql.Open("pgx", url)

@@ -10,7 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestALargeOutputIsInTheResult(t *testing.T) {
+func TestResult_LargeOutput(t *testing.T) {
 	t.Parallel()
 	const output = 1 << 20
 	w := newWorld(t, postgres.Config{})

@@ -13,7 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// box makes a task with an attempt in a sandbox of the provider.
+// box creates a task with an attempt in a sandbox of the provider.
 func (w world) box(provider string) (asked, string) {
 	w.t.Helper()
 	w.hostSeen("host", []string{"local"}, 0)
@@ -34,7 +34,7 @@ func (w world) ledger(sandboxID string) task.Sandbox {
 	return row
 }
 
-func TestTheLedgerFollowsASandboxToItsEnd(t *testing.T) {
+func TestLedger_StatesOfSandbox(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	ctx := t.Context()
@@ -73,7 +73,7 @@ func TestTheLedgerFollowsASandboxToItsEnd(t *testing.T) {
 	require.Equal(t, first.DeletedAt, last.DeletedAt)
 }
 
-func TestWhatIsNoMachineOfOursIsNeverVerified(t *testing.T) {
+func TestLedger_ExternalIsNeverVerified(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	_, id := w.box("external")
@@ -84,7 +84,7 @@ func TestWhatIsNoMachineOfOursIsNeverVerified(t *testing.T) {
 	require.Nil(t, row.VerifiedAt)
 }
 
-func TestTheLedgerOfNothing(t *testing.T) {
+func TestLedger_UnknownSandbox(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	ctx := t.Context()
@@ -118,7 +118,7 @@ func TestSalvage(t *testing.T) {
 	require.Equal(t, "c0ffee", one[string](t, w.pool, `SELECT head_commit FROM attempts`))
 }
 
-func TestPulseTellsAgesByTheDatabasesClock(t *testing.T) {
+func TestPulse_Ages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
@@ -160,14 +160,16 @@ func TestPulseTellsAgesByTheDatabasesClock(t *testing.T) {
 	require.Greater(t, pulse().ToolAge, 24*time.Hour, "what no duration can hold is long")
 	w.event(id, "agent.waiting", `{}`)
 	w.event(id, "agent.heartbeat", `{"current_tool": null, "tool_age_ms": null}`)
+	w.event(id, "agent.checkpoint", `{}`)
+	w.event(id, "agent.checkpoint_failed", `{}`)
 	p = pulse()
-	require.GreaterOrEqual(t, p.Waiting, time.Duration(0), "heartbeats do not end the wait")
+	require.GreaterOrEqual(t, p.Waiting, time.Duration(0), "heartbeats and checkpoints do not end the wait")
 	require.Empty(t, p.Tool)
 	w.event(id, "agent.message", `{}`)
 	require.Negative(t, pulse().Waiting)
 }
 
-func TestPulseTellsOfAnInterrupt(t *testing.T) {
+func TestPulse_Interrupt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
@@ -189,7 +191,7 @@ func TestPulseTellsOfAnInterrupt(t *testing.T) {
 	}
 }
 
-func TestOutagesOfIntakeAndRelay(t *testing.T) {
+func TestPulse_Outages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{PulsePeriod: 10 * time.Second})
 	ctx := t.Context()
@@ -226,7 +228,7 @@ func TestOutagesOfIntakeAndRelay(t *testing.T) {
 	require.InDelta(t, 160*time.Second, intake, near, "the part of an outage that lies in the window")
 }
 
-func TestTheLedgerTakesNoStateThatNobodyKnows(t *testing.T) {
+func TestRecordSandboxState_UnknownEvent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	_, id := w.box("external")

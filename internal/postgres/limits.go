@@ -14,21 +14,23 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// How long a credential sleeps whose provider did not say when its limit resets, and how far apart tasks go on after it.
+// Default cooldown if the provider names no reset time, and default interval between tasks that resume after a
+// cooldown.
 const (
 	limitWait  = 5 * time.Minute
 	limitApart = 2 * time.Second
 )
 
-// startCooldown starts the cooldown of the credential of an attempt that reached the rate limit of its model provider: admission
-// admits no task on it before the reset. An agent with a credential of its own blocks no other.
+// startCooldown starts the cooldown of the credential of an attempt that reached the rate limit of its model provider.
+// Until the reset, admission admits no task with that credential. An agent with a credential of its own blocks no other
+// task.
 func (w *projecting) startCooldown(ctx context.Context) error {
 	if w.p.Ended == nil || w.p.Ended.Class != task.ClassProviderLimit || w.last == nil {
 		return nil
 	}
 	data, found, err := maybe(w.q.NewestFailure(ctx, w.last.Attempt.SandboxID, event.Types(event.Failure)))
 	if err != nil || !found && w.last.Attempt.AssignedAt == nil {
-		return err // nil: no agent ever ran, it is the git host's limit
+		return err // nil: no agent ran, so the Git host set the limit
 	}
 	reset, pause := digest.ResetAt(event.Read[event.End](data), time.Now()), w.cfg.Settings.LimitWait
 	if err := w.noteCooldown(ctx, reset, pause); err != nil {
@@ -50,7 +52,7 @@ func (w *projecting) startCooldown(ctx context.Context) error {
 	})
 }
 
-// noteCooldown writes to a task that reached a limit until when the cooldown runs. The next projection clears the reason.
+// noteCooldown records in the task when the cooldown ends. The next projection clears the reason.
 func (w *projecting) noteCooldown(ctx context.Context, reset time.Time, pause time.Duration) error {
 	if w.p.Blocked != task.BlockedProviderLimit || w.queued() {
 		return nil
@@ -62,24 +64,24 @@ func (w *projecting) noteCooldown(ctx context.Context, reset time.Time, pause ti
 	return w.q.NoteCooldown(ctx, why.Stored(), w.row.ID)
 }
 
-// CheckCooldowns runs admission where the cooldown of a credential ended or may admit its next task. It resumes suspended tasks
-// whose credential works again or was replaced.
+// CheckCooldowns runs admission for organizations whose cooldown ended or may admit its next task. Suspended tasks
+// resume if their credential works again or was replaced.
 func (s *Store) CheckCooldowns(ctx context.Context) error {
 	if err := s.q.ProveAnswered(ctx, event.Types(event.Answered), event.Types(event.Completion)); err != nil {
-		return translate("look for credentials that work again", err)
+		return translate("end cooldowns of credentials that work again", err)
 	}
 	if err := s.resumeSuspended(ctx); err != nil {
 		return translate("resume tasks whose credential was replaced or works again", err)
 	}
 	due, err := s.q.CooldownsDue(ctx)
 	if err != nil {
-		return translate("look for credentials whose limit has reset", err)
+		return translate("list due cooldowns", err)
 	}
 	return s.admitOrganizations(ctx, due)
 }
 
-// resumeSuspended resumes tasks that reached the limit of a credential which has answered since, or that would use another
-// credential now.
+// resumeSuspended resumes tasks that reached the limit of a credential which has answered since, or that would use
+// another credential now.
 func (s *Store) resumeSuspended(ctx context.Context) error {
 	rows, err := s.q.SuspendedOnCredentials(ctx)
 	if err != nil {
@@ -104,7 +106,7 @@ func (s *Store) resumeSuspended(ctx context.Context) error {
 	)
 }
 
-// suspendedNames names the credentials that suspended tasks would use now, by the tasks' IDs.
+// suspendedNames returns the names of the credentials that suspended tasks would use now, by task ID.
 func (s *Store) suspendedNames(ctx context.Context, rows []db.SuspendedOnCredentialsRow) (map[string]string, error) {
 	tasks, all := map[string][]db.Task{}, map[string]string{}
 	for _, r := range rows {

@@ -15,23 +15,23 @@ type loading struct {
 	q     *db.Queries
 	ref   contract.TaskRef
 	runID string
-	// Settings of the answer.
+	// settings of the result
 	settings contract.Settings
 
 	row       db.Task
 	repo      string
 	holdsSlot bool
-	kind      string // of the command
-	again     bool   // this chain had claimed the command before
+	kind      string // kind of the command
+	again     bool   // this chain of runs claimed the command before
+	rewind    string // checkpoint of the command, unless its attempt has begun; empty: none
 	live      *contract.LiveAttempt
 	last      *db.Attempt
-	saved     bool // the branch holds the work of the newest attempt, or it is kept where it can be brought there from
+	saved     bool // the work of the newest attempt is on the branch or saved, so that it can be pushed
 }
 
-// LoadTask claims the command for the chain of runs, makes the run the one that writes the
-// task, and answers where the task stands. A task that ended goes on if the chain is a
-// retry, or if the run is a reset. Asking again answers the same. [task.CodeNotFound] if
-// there is no such task.
+// LoadTask claims the command for the chain of runs, makes the run the owner of the task, and returns the state of the
+// task. An ended task is reopened for a retry, and for a reset of its workflow. A repeated call returns the same
+// result. [task.CodeNotFound] if the task does not exist.
 func (s *Store) LoadTask(ctx context.Context, ref contract.TaskRef, runID string) (contract.LoadedTask, error) {
 	out, err := txResult(ctx, s, func(q *db.Queries) (contract.LoadedTask, error) {
 		return (&loading{q: q, ref: ref, runID: runID, settings: s.cfg.Settings}).load(ctx)
@@ -53,7 +53,7 @@ func (l *loading) load(ctx context.Context) (contract.LoadedTask, error) {
 		return contract.LoadedTask{Lost: err == nil}, err
 	}
 	if l.ref.Continues != "" && l.ref.Continues == l.row.RunID {
-		// The row keeps its writer, so that asking again answers the same.
+		// the owner in the row stays, so that a repeated call returns the same
 		if err := l.findLive(ctx); err != nil {
 			return contract.LoadedTask{}, err
 		}
@@ -76,20 +76,21 @@ func (l *loading) load(ctx context.Context) (contract.LoadedTask, error) {
 	return l.answer(), nil
 }
 
-// claim reports whether this chain carries out the command.
+// claim reports whether this chain of runs executes the command.
 func (l *loading) claim(ctx context.Context) (bool, error) {
 	got, claimed, err := maybe(l.q.ClaimCommand(ctx, db.ClaimCommandParams{
 		FirstRunID: &l.ref.FirstRunID, ID: l.ref.CommandID, TaskID: l.ref.TaskID,
 	}))
 	l.kind, l.again = got.Kind, got.Was != nil
+	l.rewind = got.Checkpoint
 	return claimed, err
 }
 
-// reopen brings a task back that has ended, or settles that it stays as it is: a completed
-// one always, one that this very run ended, and one that was cancelled before it started.
+// reopen reopens an ended task. A task stays ended (settled is true) if it is completed and not rewound, if this run has
+// ended it, or if it was cancelled before its start.
 func (l *loading) reopen(ctx context.Context) (settled bool, err error) {
 	status := task.Status(l.row.Status)
-	stays := status == task.StatusCompleted || l.row.RunID == l.runID || (l.kind == contract.CommandStart && !l.again)
+	stays := status == task.StatusCompleted && l.rewind == "" || l.row.RunID == l.runID || (l.kind == contract.CommandStart && !l.again)
 	if !stays {
 		if err := l.q.ReviveTask(ctx, l.row.ID); err != nil {
 			return false, err
@@ -97,7 +98,7 @@ func (l *loading) reopen(ctx context.Context) (settled bool, err error) {
 		l.row.Status, l.row.BlockedReason, l.row.SandboxID = string(task.StatusPending), "", nil
 		return false, nil
 	}
-	if err := l.settle(ctx, task.ReceiptTooLate, "The task is "+l.row.Status+" already."); err != nil {
+	if err := l.settle(ctx, task.ReceiptTooLate, "The task is already "+l.row.Status+"."); err != nil {
 		return false, err
 	}
 	return true, l.q.TakeOverTask(ctx, l.takenOver())
@@ -115,8 +116,8 @@ func (l *loading) takenOver() db.TakeOverTaskParams {
 	}
 }
 
-// takeOver makes the run the one that writes, and mends what a run that ended midway left:
-// an attempt without its sandbox, a status without its attempt, a wish for a slot.
+// takeOver makes this run the owner of the task and repairs what an interrupted run left: an attempt without a sandbox,
+// a status without an attempt, a missing request for a slot.
 func (l *loading) takeOver(ctx context.Context) error {
 	if err := l.findLive(ctx); err != nil {
 		return err
@@ -133,12 +134,12 @@ func (l *loading) takeOver(ctx context.Context) error {
 	return l.askForSlot(ctx)
 }
 
-// working reports whether a task of this status must have a live attempt.
+// working reports whether a task with this status must have a running attempt.
 func working(s task.Status) bool {
 	return s == task.StatusAssigned || s == task.StatusRunning || s == task.StatusValidating
 }
 
-// findLive finds the newest attempt if it is not over, and ends all others.
+// findLive finds the newest attempt, if it still runs, and ends all others.
 func (l *loading) findLive(ctx context.Context) error {
 	last, found, err := maybe(l.q.LastAttempt(ctx, l.row.ID))
 	if !found {
@@ -158,14 +159,14 @@ func (l *loading) findLive(ctx context.Context) error {
 	return l.q.EndOpenAttempts(ctx, end)
 }
 
-// Unpublished is what the newest attempt committed and could not push, as far as it was rescued.
+// Unpublished returns the commits of the newest attempt that were saved and not pushed.
 func (s *Store) Unpublished(ctx context.Context, taskID string) (task.Unpublished, error) {
 	last, _, err := maybe(s.q.LastAttempt(ctx, taskID))
-	return unpublished(last), translate("look for the saved work of task "+taskID, err)
+	return unpublished(last), translate("read the saved work of task "+taskID, err)
 }
 
 func unpublished(last db.LastAttemptRow) task.Unpublished {
-	if validates(last.Attempt) { // what it changed is no work of the task's
+	if validates(last.Attempt) { // changes of a validator are not published
 		return task.Unpublished{}
 	}
 	return task.Attempt{
@@ -173,7 +174,7 @@ func unpublished(last db.LastAttemptRow) task.Unpublished {
 	}.Unpublished()
 }
 
-// alive reports whether a sandbox has not been deleted, as far as the ledger knows.
+// alive reports whether the sandbox is not being deleted, by the ledger.
 func alive(row db.Sandbox) bool {
 	made := []task.SandboxState{task.SandboxIntended, task.SandboxCreating, task.SandboxRunning}
 	return row.DeletedAt == nil && slices.Contains(made, task.SandboxState(row.State))
@@ -187,8 +188,8 @@ func (l *loading) pointRelay(ctx context.Context) error {
 	return l.q.PointRelay(ctx, l.row.ID, current)
 }
 
-// askForSlot asks the gate unless the task holds a slot. A task that was parked goes on: a
-// run that is loaded does not know what the one before it slept for.
+// askForSlot requests a slot by admission, unless the task holds one. A suspended task is queued again, because the new
+// run does not know the reason of the suspension.
 func (l *loading) askForSlot(ctx context.Context) error {
 	if l.holdsSlot {
 		return nil
@@ -213,21 +214,24 @@ func (l *loading) answer() contract.LoadedTask {
 		Branch: task.Deref(l.row.BranchName), Base: task.Deref(l.row.BaseCommit), Live: l.live,
 		PublishOnly: l.unpublished() && l.publishable(),
 		Saved:       l.unpublished() && l.saved,
+		Checkpoint:  l.rewind,
+		ForkedFrom:  forkedFrom(l.row.ForkedFrom).String(),
 		Settings:    l.settings,
 	}
 }
 
-// unpublished reports whether the work was done, and failed to get out: whatever the task failed of, its attempt tells.
+// unpublished reports whether the work was done and publishing failed. For a task that failed by a credential, the
+// class of its last attempt counts.
 func (l *loading) unpublished() bool {
 	class := task.FailureClass(l.row.FailureClass)
 	if class == task.ClassCredentials && l.last != nil {
 		class = task.FailureClass(l.last.FailureClass)
 	}
-	return class == task.ClassPublish && l.live == nil
+	return class == task.ClassPublish && l.live == nil && l.rewind == ""
 }
 
-// publishable reports whether that work may be published as it is. Where it came neither to the branch nor to a place beside it, an
-// attempt has to do it again; what works outside brings it there itself. What is to be validated has to be found good first.
+// publishable reports whether that work may be published without another attempt. The work must be on the branch or
+// saved, or the agent runtime pushes it itself. With validation, a validator must have approved the work.
 func (l *loading) publishable() bool {
 	if l.row.ValidationRounds > 0 {
 		return l.last != nil && validates(*l.last)
@@ -237,7 +241,7 @@ func (l *loading) publishable() bool {
 
 func (l *loading) state() task.State {
 	s := stateOf(l.row)
-	if s.Rounds > 0 && handed(l.row.Status, l.last) {
+	if s.Rounds > 0 && l.rewind == "" && handed(l.row.Status, l.last) {
 		s.Stage = task.StageValidate
 	}
 	if l.live != nil {
@@ -246,7 +250,7 @@ func (l *loading) state() task.State {
 	return s
 }
 
-// titleOf is the title, or the beginning of the description. The activity cuts and scrubs it.
+// titleOf returns the title, or the beginning of the description. The activity shortens the title and removes secrets.
 func titleOf(row db.Task) string {
 	const most = 200
 	if row.Title != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestLoadTaskClaimsTheStartAndSaysWhatThereIsToDo(t *testing.T) {
+func TestLoadTask_ClaimsStart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{Settings: contract.Settings{RetryBase: time.Millisecond}})
 	a := w.task(w.project(5), "continuous = true, max_retries = 2")
@@ -28,7 +28,7 @@ func TestLoadTaskClaimsTheStartAndSaysWhatThereIsToDo(t *testing.T) {
 	require.Equal(t, loaded, w.load(a), "a repeat after a lost answer says the same")
 }
 
-func TestAnotherChainLosesTheClaim(t *testing.T) {
+func TestLoadTask_OtherChainLosesClaim(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
@@ -41,14 +41,14 @@ func TestAnotherChainLosesTheClaim(t *testing.T) {
 	require.True(t, w.loadAs(other, "other").Lost, "a command that nobody knows")
 }
 
-func TestLoadTaskOfAnUnknownTask(t *testing.T) {
+func TestLoadTask_UnknownTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	_, err := w.store.LoadTask(t.Context(), contract.TaskRef{TaskID: task.NewID(), CommandID: task.NewID()}, "run")
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
 }
 
-func TestATaskThatWaitsIsLoadedWithoutASlot(t *testing.T) {
+func TestLoadTask_QueuedTaskHasNoSlot(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	p := w.project(1)
@@ -60,7 +60,7 @@ func TestATaskThatWaitsIsLoadedWithoutASlot(t *testing.T) {
 	require.Equal(t, "1", w.row(a.id, "queue_position"))
 }
 
-func TestATaskThatWasEndedBeforeItRanStaysEnded(t *testing.T) {
+func TestLoadTask_EndedBeforeStart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
@@ -71,7 +71,7 @@ func TestATaskThatWasEndedBeforeItRanStaysEnded(t *testing.T) {
 	require.Equal(t, "too_late", w.receipt(a.command))
 }
 
-func TestARetryBringsAFailedTaskBack(t *testing.T) {
+func TestLoadTask_RetryReopens(t *testing.T) {
 	t.Parallel()
 	for _, end := range []task.Status{task.StatusFailed, task.StatusCancelled} {
 		t.Run(string(end), func(t *testing.T) {
@@ -98,8 +98,8 @@ func TestARetryBringsAFailedTaskBack(t *testing.T) {
 	}
 }
 
-// A credential that was refused in the middle of the work is not one that was refused for its publish.
-func TestTheRetryAfterRefusedCredentials(t *testing.T) {
+// A credential rejected during the work differs from one rejected while publishing.
+func TestLoadTask_RetryAfterRejectedCredential(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		ended task.FailureClass
@@ -125,7 +125,7 @@ func TestTheRetryAfterRefusedCredentials(t *testing.T) {
 	}
 }
 
-func TestTheRetryAfterARefusedPublishBeginsThere(t *testing.T) {
+func TestLoadTask_RetryPublishesOnly(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
@@ -158,7 +158,7 @@ func TestTheRetryAfterARefusedPublishBeginsThere(t *testing.T) {
 	require.Empty(t, w.row(a.id, "failure_class"))
 }
 
-func TestResetOfAnEndedTask(t *testing.T) {
+func TestLoadTask_ResetOfEndedTask(t *testing.T) {
 	t.Parallel()
 	for _, end := range []task.Status{task.StatusFailed, task.StatusCancelled, task.StatusCompleted} {
 		t.Run(string(end), func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestResetOfAnEndedTask(t *testing.T) {
 	}
 }
 
-func TestARunThatContinuesAnother(t *testing.T) {
+func TestLoadTask_ContinuedRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
@@ -188,7 +188,7 @@ func TestARunThatContinuesAnother(t *testing.T) {
 	w.event(live.SandboxID, "agent.started", `{}`)
 	ref := a.ref()
 	ref.Continues = a.run
-	for range 2 { // the first answer may be lost
+	for range 2 { // the first result may be lost
 		loaded := w.loadAs(ref, "continued-run")
 		require.True(t, loaded.Continues)
 		require.EqualValues(t, 1, loaded.Live.LastSequence)
@@ -203,7 +203,7 @@ func TestARunThatContinuesAnother(t *testing.T) {
 	}
 }
 
-func TestTheRunThatEndedATaskIsNotItsReset(t *testing.T) {
+func TestLoadTask_EndingRunIsNoReset(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
@@ -211,7 +211,7 @@ func TestTheRunThatEndedATaskIsNotItsReset(t *testing.T) {
 	require.Equal(t, task.StatusFailed, w.loadAs(a.ref(), a.run).Settled)
 }
 
-func TestResetInMidRunGoesOnWhileTheSandboxLives(t *testing.T) {
+func TestLoadTask_ResetWithRunningSandbox(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
@@ -233,7 +233,7 @@ func TestResetInMidRunGoesOnWhileTheSandboxLives(t *testing.T) {
 	require.True(t, answer.Fenced, "the run before it is fenced off")
 }
 
-func TestResetInMidRunBeginsAnewWhereTheSandboxIsGone(t *testing.T) {
+func TestLoadTask_ResetWithDeletedSandbox(t *testing.T) {
 	t.Parallel()
 	for _, state := range []string{"deleting", "gone", "lost"} {
 		t.Run(state, func(t *testing.T) {
@@ -255,7 +255,7 @@ func TestResetInMidRunBeginsAnewWhereTheSandboxIsGone(t *testing.T) {
 	}
 }
 
-func TestAResetOfAParkedTaskGoesOn(t *testing.T) {
+func TestLoadTask_ResetOfSuspendedTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")

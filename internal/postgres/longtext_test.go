@@ -13,8 +13,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/postgres"
 )
 
-// A long text is stored as it comes, and not at all if it does not come to its end.
-func TestALongTextIsStoredAsItComes(t *testing.T) {
+// A long text is stored as a stream, and only if the stream ends without an error.
+func TestSaveBase64(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")

@@ -10,8 +10,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/postgres"
 )
 
-// Only what should be at work is looked after, and only where it can be reached.
-func TestSandboxesAtWorkAreThoseOfTheHost(t *testing.T) {
+// The list contains only sandboxes with a running attempt on reachable hosts and providers.
+func TestSandboxesAtWork_OfHost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	made, id := w.box("local")

@@ -17,11 +17,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// AcceptMessage stores a message for the agent of a sandbox. Where nobody listens any more it
-// is stored as rejected, and the error names it ([ingest.RefusedOf]): [task.CodeGone] if the
-// sandbox is gone, else [task.CodeConflict]. Other errors store nothing: [task.CodeInvalid],
-// [task.CodeExhausted] when too many wait, [task.CodeNotFound] for an unknown sandbox unless
-// it may be bare. A key that is known answers as [Store.MessageOfKey] does.
+// AcceptMessage stores a message for the agent of a sandbox. If the agent no longer reads messages, the message is
+// stored as rejected and the error contains it ([ingest.RefusedOf]): [task.CodeGone] if the sandbox is deleted, else
+// [task.CodeConflict]. Other errors store no message: [task.CodeInvalid]; [task.CodeExhausted] if too many messages
+// wait; [task.CodeNotFound] for an unknown sandbox, unless it may be unmanaged. A known idempotency key returns the
+// result of [Store.MessageOfKey].
 func (s *Store) AcceptMessage(ctx context.Context, m ingest.NewMessage) (ingest.Message, error) {
 	if err := checkMessage(&m); err != nil {
 		return ingest.Message{}, err
@@ -35,7 +35,7 @@ func (s *Store) AcceptMessage(ctx context.Context, m ingest.NewMessage) (ingest.
 		stored, refusal, err = putMessage(ctx, q, m)
 		return err
 	})
-	if errors.Is(err, errKeyTaken) { // by one that came at the same time
+	if errors.Is(err, errKeyTaken) { // taken by a concurrent request
 		known, _, err := s.MessageOfKey(ctx, m.Once)
 		return known, err
 	}
@@ -87,7 +87,7 @@ func checkMessage(m *ingest.NewMessage) error {
 	return nil
 }
 
-// messageSandbox locks the sandbox that a message is for.
+// messageSandbox locks the sandbox of a message.
 func messageSandbox(ctx context.Context, q *db.Queries, m ingest.NewMessage) (db.MessageSandboxRow, error) {
 	row, err := q.MessageSandbox(ctx, m.SandboxID)
 	if errors.Is(err, pgx.ErrNoRows) && m.Bare {
@@ -105,7 +105,7 @@ func messageSandbox(ctx context.Context, q *db.Queries, m ingest.NewMessage) (db
 	return row, err
 }
 
-// deafness says why nobody hears what is said into a sandbox; an empty code: somebody does.
+// deafness returns why no agent will read a message in the sandbox; an empty code: an agent will.
 func deafness(ctx context.Context, q *db.Queries, s db.MessageSandboxRow) (task.Code, string, error) {
 	if s.Ended {
 		code, why := afterTheEnd(s)
@@ -113,43 +113,44 @@ func deafness(ctx context.Context, q *db.Queries, s db.MessageSandboxRow) (task.
 	}
 	left, err := q.AgentLeft(ctx, s.ID)
 	if left {
-		return task.CodeConflict, "The agent has left; nobody listens in this sandbox any more.", err
+		return task.CodeConflict, "The agent has exited and reads no more messages.", err
 	}
 	return "", "", err
 }
 
 func afterTheEnd(s db.MessageSandboxRow) (task.Code, string) {
-	why := "The attempt has ended, and the task has no other yet."
+	why := "The attempt has ended, and no later attempt is running."
 	switch {
 	case s.TaskStatus == "":
 		why = "The attempt has ended."
 	case task.Status(s.TaskStatus).Final():
-		why = "The task is " + s.TaskStatus + "; nobody listens any more."
+		why = "The task is " + s.TaskStatus + "."
 	case s.GoesOn:
-		why = "The attempt has ended; the task goes on in another sandbox."
+		why = "The attempt has ended, and a later attempt runs in another sandbox."
 	}
 	switch task.SandboxState(s.State) {
 	case task.SandboxGone:
-		return task.CodeGone, why + " The sandbox is gone."
+		return task.CodeGone, why + " The sandbox is deleted."
 	case task.SandboxLost:
-		return task.CodeGone, why + " The sandbox is lost with its machine."
+		return task.CodeGone, why + " The sandbox is lost with its host."
 	case task.SandboxIntended, task.SandboxCreating, task.SandboxRunning, task.SandboxDeleting:
 	}
 	return task.CodeConflict, why
 }
 
-// LeaseMessages gives out messages of a sandbox, interrupts first, then in the order in which they were accepted. What is not
-// settled within the lease is given out again; a legacy worker is given it three times, then it stays delivered.
+// LeaseMessages leases messages of a sandbox, interrupts first, then in order of acceptance. A message that is not
+// settled within the lease is delivered again. A legacy worker gets each message up to three times; then the message
+// stays delivered.
 func (s *Store) LeaseMessages(ctx context.Context, in ingest.Taking) ([]ingest.Message, error) {
 	const most, times = 100, 3
-	// Polls look every few seconds and mostly find nothing: that costs no lock and no write.
+	// Polls run every few seconds and mostly find no message, so the check takes no lock and writes nothing.
 	due, err := s.q.MessagesDue(ctx, db.MessagesDueParams{SandboxID: in.SandboxID, Kind: in.Kind, Again: in.Poll})
 	if err != nil || !due {
-		return nil, translate("look for messages", err)
+		return nil, translate("read whether messages are due", err)
 	}
 	taker := in.Poll
 	if taker == "" && !in.Legacy {
-		taker = "client" // shorter than any poll
+		taker = "client" // shorter than any poll ID
 	}
 	rows, err := s.q.LeaseMessages(ctx, db.LeaseMessagesParams{
 		SandboxID: in.SandboxID, Kind: in.Kind, Again: in.Poll, Taker: taker, Times: times, Reason: neverAcknowledged,
@@ -175,9 +176,9 @@ func byUrgency(a, b db.Message) int {
 	return cmp.Compare(task.Deref(a.Ordinal), task.Deref(b.Ordinal))
 }
 
-// AckMessage settles a message of a sandbox as taken up and answers whether the taker has won
-// it: only then may it be used. One taker wins; who has a name may ask again and is told
-// the same. A message of another sandbox, or one that has expired, nobody wins.
+// AckMessage settles a message of a sandbox as acknowledged and reports whether the taker has won it; only the winner
+// may use the message. A taker with a name can repeat the call and gets the same result. The result is false for a
+// message of another sandbox and for an expired message.
 func (s *Store) AckMessage(ctx context.Context, sandboxID, id, taker string) (won bool, err error) {
 	if !uuidForm.MatchString(id) {
 		return false, task.Errorf(task.CodeNotFound, "Unknown message %q.", id)
@@ -189,7 +190,7 @@ func (s *Store) AckMessage(ctx context.Context, sandboxID, id, taker string) (wo
 	return rows > 0, translate("acknowledge the message", err)
 }
 
-// Message answers a message and its receipt; [task.CodeNotFound] if there is none.
+// Message returns a message with its delivery receipt; [task.CodeNotFound] if there is none.
 func (s *Store) Message(ctx context.Context, id string) (ingest.Message, error) {
 	if !uuidForm.MatchString(id) {
 		return ingest.Message{}, task.Errorf(task.CodeNotFound, "Unknown message %q.", id)
@@ -209,11 +210,11 @@ func message(row db.Message) ingest.Message {
 	}
 }
 
-// uuidForm is what the type uuid takes without a data error.
+// uuidForm matches what PostgreSQL accepts as a uuid.
 var uuidForm = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
-// MessageOfKey answers the message that a sender's key made before, if it did; one that was
-// refused with its refusal. [task.CodeConflict] is a key that another body has used.
+// MessageOfKey returns the message that an earlier request with the same idempotency key created, if any; for a
+// rejected message also its error. [task.CodeConflict] if the key was used with another body.
 func (s *Store) MessageOfKey(ctx context.Context, once ingest.MessageKey) (m ingest.Message, found bool, err error) {
 	if once.Key == "" {
 		return ingest.Message{}, false, nil
@@ -225,7 +226,7 @@ func (s *Store) MessageOfKey(ctx context.Context, once ingest.MessageKey) (m ing
 	case !bytes.Equal(row.Message.BodyHash, once.BodyHash):
 		return ingest.Message{}, false, &task.Error{
 			Code: task.CodeConflict, Kind: task.KindKeyReused, Field: "Idempotency-Key",
-			Message: "The Idempotency-Key was used with another body, for message " + row.Message.ID + ". Take a new key for a new message.",
+			Message: "The Idempotency-Key was used with another body, for message " + row.Message.ID + ". Next: use a new key for a new message",
 		}
 	}
 	m = message(row.Message)
@@ -235,7 +236,7 @@ func (s *Store) MessageOfKey(ctx context.Context, once ingest.MessageKey) (m ing
 	return m, true, nil
 }
 
-// refusalIn is the code with which a sandbox where nobody listens refuses.
+// refusalIn returns the code with which messages for a sandbox in this state are rejected.
 func refusalIn(state task.SandboxState) task.Code {
 	if state == task.SandboxGone || state == task.SandboxLost {
 		return task.CodeGone

@@ -7,9 +7,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// MessageBetween answers the sandbox of the agent that another one may write to: of the same
-// project, which allows it. to is the id of a sandbox, a task or an agent. [task.CodeForbidden]
-// tells nothing about agents elsewhere, not even whether they exist.
+// MessageBetween returns the sandbox of the agent to which the agent in the sandbox from may write. Both must work on
+// one project that allows messages between agents. to is the ID of a sandbox, a task or an agent. [task.CodeForbidden]
+// does not reveal whether an agent of another project exists.
 func (s *Store) MessageBetween(ctx context.Context, from, to string) (sandboxID string, err error) {
 	writer, found, err := maybe(s.q.MessageWriter(ctx, from))
 	switch {
@@ -38,7 +38,7 @@ func (s *Store) MessageBetween(ctx context.Context, from, to string) (sandboxID 
 	return sandboxID, nil
 }
 
-// agentIn returns the sandbox of an agent in the project of another one: empty for a task between attempts.
+// agentIn returns the sandbox of an agent in the writer's project; empty for a task between attempts.
 func (s *Store) agentIn(ctx context.Context, writer db.MessageWriterRow, to string) (string, error) {
 	ask := s.q.AgentOfSandbox
 	if uuidForm.MatchString(to) {
@@ -50,7 +50,7 @@ func (s *Store) agentIn(ctx context.Context, writer db.MessageWriterRow, to stri
 	return resolve(ctx, s.q, db.ActiveByAnyIDParams{OrganizationID: *writer.OrganizationID, ID: to, ProjectID: writer.ProjectID})
 }
 
-// clip keeps what is echoed short.
+// clip shortens a text that an error repeats.
 func clip(s string) string {
 	const longest = 60
 	if runes := []rune(s); len(runes) > longest {

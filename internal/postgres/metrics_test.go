@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// counts remembers what a store told of.
+// counts records the calls of a store.
 type counts struct{ said []string }
 
 func (c *counts) TaskEnded(outcome task.Status, class task.FailureClass) {
@@ -25,14 +26,20 @@ func (c *counts) AttemptEnded(outcome string, class task.FailureClass) {
 	c.said = append(c.said, "attempt "+outcome+" "+string(class))
 }
 
-// taken answers what was told since the last look.
+func (c *counts) CheckpointStored(packBytes, foundByScan int64) {
+	c.said = append(c.said, fmt.Sprint("checkpoint ", packBytes, " ", foundByScan))
+}
+
+func (c *counts) CheckpointFailed(reason string) { c.said = append(c.said, "failed "+reason) }
+
+// taken returns the calls since the last one.
 func (c *counts) taken() []string {
 	said := slices.Clone(c.said)
 	c.said = nil
 	return said
 }
 
-func TestEndsAreCountedAndLoggedOnce(t *testing.T) {
+func TestReport_CountsEndsOnce(t *testing.T) {
 	t.Parallel()
 	c := &counts{}
 	var log bytes.Buffer
@@ -68,7 +75,7 @@ func TestEndsAreCountedAndLoggedOnce(t *testing.T) {
 	}
 }
 
-func TestStateCountsWhatIsOpen(t *testing.T) {
+func TestState(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	state := func() postgres.State {

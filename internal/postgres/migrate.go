@@ -15,33 +15,33 @@ import (
 	"github.com/omoi-dev/omoi/migrations"
 )
 
-// migrationLock is the advisory lock under which the schema is changed.
-const migrationLock = 7305461902711 // any number that nobody else uses
+// migrationLock is the key of the advisory lock for changes of the schema.
+const migrationLock = 7305461902711 // arbitrary; no other code uses this number
 
-// versionTable holds the steps that were applied. Steps above those of this build are no reason to refuse a database: a newer
-// build has added them.
+// versionTable lists the applied migrations. Migrations above those of this build are accepted: a newer build has added
+// them.
 const versionTable = "omoi_schema_version"
 
-// Migration is one step of the schema.
+// Migration is one migration of the schema.
 type Migration struct {
 	Version   int64      `json:"version"`
 	Name      string     `json:"name"`
 	AppliedAt *time.Time `json:"applied_at"` // null: not applied
 }
 
-// Migrate brings the schema to the newest version and makes the partitions of this and
-// the next month. Any number of processes may call it at once: they take turns.
+// Migrate applies all migrations and creates the partitions of this and the next month. Concurrent calls wait for each
+// other.
 func Migrate(ctx context.Context, url string) error {
 	return withProvider(ctx, url, func(p *goose.Provider, pool *sql.DB) error {
 		if _, err := p.Up(ctx); err != nil {
 			return fmt.Errorf("migrate the database: %w", err)
 		}
 		_, err := pool.ExecContext(ctx, "SELECT omoi_partitions()")
-		return translate("make the partitions of events", err)
+		return translate("create the partitions of events", err)
 	})
 }
 
-// Status lists every step in order, applied or not.
+// Status lists all migrations in order, applied or not.
 func Status(ctx context.Context, url string) ([]Migration, error) {
 	var found []Migration
 	err := withProvider(ctx, url, func(p *goose.Provider, _ *sql.DB) error {
@@ -58,8 +58,8 @@ func Status(ctx context.Context, url string) ([]Migration, error) {
 	return found, err
 }
 
-// withProvider runs do with a goose provider on the database at url, holding the lock. It
-// refuses a database that an older build created.
+// withProvider runs do with a goose provider on the database at url, holding the lock. A database of an older build is
+// an error.
 func withProvider(ctx context.Context, url string, do func(*goose.Provider, *sql.DB) error) (err error) {
 	conf, err := pgx.ParseConfig(PlainURL(url))
 	if err != nil {
@@ -82,8 +82,8 @@ func withProvider(ctx context.Context, url string, do func(*goose.Provider, *sql
 	return do(provider, pool)
 }
 
-// notOlder returns [task.CodeConflict] if an older build created the schema: builds before the baseline noted their steps in
-// the table that goose names by default, and no step leads from there to the baseline.
+// notOlder returns [task.CodeConflict] if an older build created the schema: builds before the baseline recorded
+// migrations in the default table of goose, and no migration leads from there to the baseline.
 func notOlder(ctx context.Context, pool *sql.DB) error {
 	var older bool
 	err := pool.QueryRowContext(ctx, "SELECT to_regclass('goose_db_version') IS NOT NULL").Scan(&older)
@@ -94,8 +94,8 @@ func notOlder(ctx context.Context, pool *sql.DB) error {
 		"set DATABASE_URL to a new database, or start omoi dev with another --home")
 }
 
-// lockSchema waits for the lock on a connection of its own; closing the connection's pool
-// gives it back, and so does the death of this process.
+// lockSchema waits for the lock on a connection of its own. Closing the pool, or the end of this process, releases the
+// lock.
 func lockSchema(ctx context.Context, pool *sql.DB) (*sql.Conn, error) {
 	conn, err := pool.Conn(ctx)
 	if err != nil {

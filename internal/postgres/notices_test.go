@@ -9,7 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// TestTellNotices_GoToRunningAgentsOnly passes over an older diagnosis whose task has no running agent.
+// The test has an older diagnosis whose task has no running agent.
 func TestTellNotices_GoToRunningAgentsOnly(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})

@@ -9,7 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Organizations answers all, or the one of that id, the oldest first.
+// Organizations returns all organizations, or the one with the given ID, oldest first.
 func (s *Store) Organizations(ctx context.Context, id string) ([]client.Organization, error) {
 	rows, err := s.q.OrganizationsShown(ctx, orNull(id))
 	return mapAll(rows, organizationOf), translate("list organizations", err)
@@ -22,7 +22,7 @@ func organizationOf(r db.OrganizationsShownRow) client.Organization {
 	}
 }
 
-// ChangeOrganization changes plan and limit; the gate looks at it at once.
+// ChangeOrganization changes plan and concurrency limit, and runs admission.
 func (s *Store) ChangeOrganization(ctx context.Context, id string, c client.UpdateOrganizationRequest) (client.Organization, error) {
 	in := db.ChangeOrganizationParams{ID: id, Plan: c.Plan, MaxSlots: c.MaxSlots}
 	if c.Plan != nil {

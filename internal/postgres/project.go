@@ -14,53 +14,53 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// foreignRunError says that another run wrote the task last, so that the caller asks who is
-// the current one, without a transaction open meanwhile.
+// foreignRunError says that another run owns the task. The caller then asks Temporal for the current run while no
+// transaction is open.
 type foreignRunError struct{ writer string }
 
 func (e *foreignRunError) Error() string { return "written by run " + e.writer }
 
-// SaveTaskState writes what the task's row shall say, unless a later projection of this run or
-// another run's stands: then it answers Fenced. Where another run wrote last, current is
-// asked whether this run is the current one, and if so the row is taken over. Repeating the
-// newest projection changes nothing. An illegal change of status is [task.CodeConflict].
+// SaveTaskState writes a projection to the task's row. The result is Fenced if a later projection of this run, or one
+// of another run, is stored. If another run wrote last, current reports whether this run is the current one, which then
+// takes over the row. Repeating the newest projection changes nothing. An illegal change of status is
+// [task.CodeConflict].
 func (s *Store) SaveTaskState(
 	ctx context.Context, p contract.Projection, runID string, current func(context.Context) (bool, error),
 ) (contract.Projected, error) {
-	const tries = 3 // of taking a row over from yet another run
+	const tries = 3 // tries to take over the row from further runs
 	conquered := runID
 	for range tries {
 		answer, err := s.project(ctx, p, runID, conquered)
 		foreign, ok := errors.AsType[*foreignRunError](err)
 		if !ok {
-			return answer, translate("project task "+p.TaskID, err)
+			return answer, translate("save the state of task "+p.TaskID, err)
 		}
 		mine, err := current(ctx)
 		if err != nil {
-			return contract.Projected{}, fmt.Errorf("ask for the current run of task %s: %w", p.TaskID, err)
+			return contract.Projected{}, fmt.Errorf("read the current run of task %s: %w", p.TaskID, err)
 		}
 		if !mine {
 			return contract.Projected{Fenced: true}, nil
 		}
 		conquered = foreign.writer
 	}
-	return contract.Projected{}, task.Errorf(task.CodeUnavailable, "Several runs of task %s are writing at once.", p.TaskID)
+	return contract.Projected{}, task.Errorf(task.CodeUnavailable, "Several workflow runs write task %s at the same time. Next: repeat in a moment", p.TaskID)
 }
 
-// projecting is one Project in its transaction.
+// projecting is one SaveTaskState in its transaction.
 type projecting struct {
 	q         *db.Queries
 	cfg       Config
 	p         contract.Projection
 	runID     string
-	conquered string // the run whose row may be written over; our own or another one
+	conquered string // run whose row may be overwritten: this run or another one
 
 	row   db.Task
 	wrote bool               // this projection changed the row
-	holds bool               // the slot, from here on
-	last  *db.LastAttemptRow // nil if none has begun
+	holds bool               // the task holds a slot after this projection
+	last  *db.LastAttemptRow // nil before the first attempt
 
-	agent, continuous object // what the agent told at its end; nil if it did not
+	agent, continuous object // data of the agent's completion events; nil without one
 }
 
 func (s *Store) project(ctx context.Context, p contract.Projection, runID, conquered string) (contract.Projected, error) {
@@ -75,7 +75,7 @@ func (s *Store) project(ctx context.Context, p contract.Projection, runID, conqu
 	return out, err
 }
 
-// report counts and logs the end of a task and of an attempt, once each: a repeated projection has written nothing.
+// report counts and logs the end of a task and of an attempt, once each: a repeated projection writes nothing.
 func (w *projecting) report(ctx context.Context) {
 	if w.p.Status.Final() && !task.Status(w.row.Status).Final() {
 		w.cfg.taskEnded(ctx, w.p.TaskID, w.p.Status, task.FailureClass(w.failureClass()))
@@ -95,7 +95,7 @@ func (c Config) taskEnded(ctx context.Context, id string, status task.Status, cl
 	c.Log.InfoContext(ctx, "task finished", slog.String("task_id", id), slog.String("status", string(status)), classAttr(class))
 }
 
-// classAttr is empty, so that the log leaves it out, where nothing failed.
+// classAttr returns an empty attribute without a failure, which the log omits.
 func classAttr(class task.FailureClass) (attr slog.Attr) {
 	if class != "" {
 		attr = slog.String("failure_class", string(class))
@@ -131,14 +131,14 @@ func (w *projecting) project(ctx context.Context) (contract.Projected, error) {
 	return contract.Projected{HoldsSlot: w.holds}, nil
 }
 
-// legal judges the change of status. A row that is taken over may stand anywhere but at
-// completed, since the run that wrote it is not the one that goes on.
+// legal checks the change of status. A run that takes over the row may change any status except completed, because the
+// earlier run no longer writes.
 func (w *projecting) legal(ours bool) error {
 	from := task.Status(w.row.Status)
 	if task.CanMove(from, w.p.Status) || (!ours && from != task.StatusCompleted) {
 		return nil
 	}
-	return task.Errorf(task.CodeConflict, "The task is %s; it cannot become %s.", from, w.p.Status)
+	return task.Errorf(task.CodeConflict, "The task is %s and cannot become %s.", from, w.p.Status)
 }
 
 func (w *projecting) write(ctx context.Context) error {
@@ -190,7 +190,7 @@ func (w *projecting) writeTask(ctx context.Context) error {
 	})
 }
 
-// sandbox is the sandbox that the task's row shows: the current one, and after the end the last one.
+// sandbox returns the sandbox in the task's row: the current one, after the end the last one.
 func (w *projecting) sandbox() string {
 	if w.p.SandboxID == "" && w.p.Status.Final() && w.last != nil {
 		return w.last.Attempt.SandboxID
@@ -198,7 +198,7 @@ func (w *projecting) sandbox() string {
 	return w.p.SandboxID
 }
 
-// agentOf returns the ID of the agent in a sandbox: the one that it reported at its start, else the sandbox's.
+// agentOf returns the ID that the agent in a sandbox reported at its start, else the sandbox ID.
 func (w *projecting) agentOf(ctx context.Context, box string) (string, error) {
 	if box == "" {
 		return "", nil
@@ -207,8 +207,8 @@ func (w *projecting) agentOf(ctx context.Context, box string) (string, error) {
 	return cmp.Or(storable(id), box), err
 }
 
-// queued reports whether the task waits for the gate from here on: it asks, it did already,
-// or it is pending and nothing but a slot is missing.
+// queued reports whether the task waits for admission: it requests a slot, was queued already, or is pending with no
+// other reason.
 func (w *projecting) queued() bool {
 	if w.p.Status.Final() || w.holds {
 		return false
@@ -217,7 +217,7 @@ func (w *projecting) queued() bool {
 	return idle || w.p.RequestSlot || (w.row.QueuedAt != nil && !w.p.ReleaseSlot)
 }
 
-// failureClass is that of the newest failure until an attempt goes beyond it.
+// failureClass returns the class of the newest failure, until an attempt progresses beyond that failure.
 func (w *projecting) failureClass() string {
 	switch {
 	case w.p.Class != task.ClassNone:
@@ -228,7 +228,7 @@ func (w *projecting) failureClass() string {
 	return ""
 }
 
-// endReason is why the task is over or suspended; a projection that does not say it leaves it as it stands.
+// endReason returns why the task is over or suspended. A projection without a reason keeps the stored one.
 func (w *projecting) endReason() string {
 	switch reason := w.p.EndReason.Stored(); {
 	case !w.p.Status.Final() && w.p.Blocked == task.BlockedNone:
@@ -240,7 +240,7 @@ func (w *projecting) endReason() string {
 	}
 }
 
-// errorMessage is why the task failed or was cancelled; empty while it has not.
+// errorMessage returns why the task failed or was cancelled; empty for other states.
 func (w *projecting) errorMessage(ctx context.Context) (string, error) {
 	switch {
 	case w.p.Status == task.StatusCancelled:
@@ -260,7 +260,7 @@ func failedAs(class task.FailureClass) string {
 	return "The task failed (" + string(class) + ")."
 }
 
-// errorText is the stored text behind the projection's failure, and instead where there is none.
+// errorText returns the stored text of the failure, or instead if there is none.
 func (w *projecting) errorText(ctx context.Context, instead string) (string, error) {
 	const most = 4000
 	if w.p.ErrorID == "" {
@@ -300,7 +300,7 @@ func (w *projecting) writeAttempts(ctx context.Context) error {
 	})
 }
 
-// publishedLater takes back that attempts failed whose work a retry has published.
+// publishedLater clears the failure of attempts whose work a retry has published.
 func (w *projecting) publishedLater(ctx context.Context) error {
 	if w.p.Status != task.StatusCompleted {
 		return nil
@@ -308,7 +308,7 @@ func (w *projecting) publishedLater(ctx context.Context) error {
 	return w.q.PublishedLater(ctx, w.row.ID)
 }
 
-// forPeople is the part of a stored error text that is not for those who look into omoi.
+// forPeople returns the first paragraph of an error text; the others are for operators.
 func forPeople(text string) string {
 	said, _, _ := strings.Cut(text, "\n\n")
 	return said
@@ -326,8 +326,7 @@ func (w *projecting) settleCommands(ctx context.Context) error {
 	return nil
 }
 
-// pointRelay relays the events of the sandbox that the task shows, or of the one that has
-// been begun for it and is not shown yet.
+// pointRelay selects the sandbox whose events are relayed: the one in the task's row, else the one of the open attempt.
 func (w *projecting) pointRelay(ctx context.Context) error {
 	current := orNull(w.p.SandboxID)
 	if current == nil && w.p.Ended == nil && w.last != nil && w.last.Attempt.EndedAt == nil {
@@ -336,8 +335,8 @@ func (w *projecting) pointRelay(ctx context.Context) error {
 	return w.q.PointRelay(ctx, w.row.ID, current)
 }
 
-// runGate runs the gate if this projection changed what it looks at, and wherever the task
-// waits: a gate that ran meanwhile has passed over our locked row.
+// runGate runs admission if this projection changed its inputs, and for each queued task: an admission that ran
+// meanwhile skipped the locked row.
 func (w *projecting) runGate(ctx context.Context) error {
 	if !w.p.Status.Final() && !w.p.ReleaseSlot && w.row.QueuedAt == nil && !w.queued() {
 		return nil

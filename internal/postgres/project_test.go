@@ -15,7 +15,7 @@ import (
 	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
-func TestProjectionsFollowTheTaskThroughItsLife(t *testing.T) {
+func TestSaveTaskState_LifeOfTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
@@ -45,11 +45,11 @@ func TestProjectionsFollowTheTaskThroughItsLife(t *testing.T) {
 		FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id`))
 }
 
-func TestStaleProjectionsChangeNothing(t *testing.T) {
+func TestSaveTaskState_StaleProjection(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
-	live := w.running(a) // wrote 2 and 3
+	live := w.running(a) // wrote ordinals 2 and 3
 	command := w.command(a.id, contract.CommandCancel, `{}`)
 	before := w.everything()
 	for ordinal := range int64(3) {
@@ -64,7 +64,7 @@ func TestStaleProjectionsChangeNothing(t *testing.T) {
 	require.Equal(t, before, w.everything())
 }
 
-func TestARepeatedProjectionAnswersTheSameAndChangesNothing(t *testing.T) {
+func TestSaveTaskState_RepeatedProjection(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
@@ -75,7 +75,7 @@ func TestARepeatedProjectionAnswersTheSameAndChangesNothing(t *testing.T) {
 	require.Equal(t, before, w.everything())
 }
 
-func TestAnotherRunIsFencedUnlessItIsTheCurrentOne(t *testing.T) {
+func TestSaveTaskState_FencesOtherRuns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
@@ -97,7 +97,7 @@ func TestAnotherRunIsFencedUnlessItIsTheCurrentOne(t *testing.T) {
 	require.True(t, answer.Fenced, "the run before it has no say any more")
 }
 
-func TestTemporalIsAskedWithoutATransactionOpen(t *testing.T) {
+func TestSaveTaskState_AsksTemporalOutsideTransaction(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
@@ -114,7 +114,7 @@ func TestTemporalIsAskedWithoutATransactionOpen(t *testing.T) {
 	require.ErrorIs(t, err, unreachable, "not knowing is not being fenced")
 }
 
-func TestIllegalChangesAreRefused(t *testing.T) {
+func TestSaveTaskState_IllegalChange(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
@@ -128,7 +128,7 @@ func TestIllegalChangesAreRefused(t *testing.T) {
 	}
 }
 
-func TestErrorMessages(t *testing.T) {
+func TestSaveTaskState_ErrorMessages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	p := w.project(20)
@@ -158,8 +158,8 @@ func TestErrorMessages(t *testing.T) {
 	}
 }
 
-// The code of an end stays while the task stands where it ended, and goes with it.
-func TestProjectTask_KeepsTheReasonOfAnEnd(t *testing.T) {
+// The end reason stays while the task stays ended, and is cleared with a retry.
+func TestSaveTaskState_KeepsEndReason(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(1), "")
@@ -181,7 +181,7 @@ func TestProjectTask_KeepsTheReasonOfAnEnd(t *testing.T) {
 	require.Equal(t, [2]task.Reason{task.NoCredential("github"), spent}, reasons())
 }
 
-func TestCommandsAreSettledOnceByTheProjectionThatCarriesThemOut(t *testing.T) {
+func TestSaveTaskState_SettlesCommandsOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	p := w.project(5)
@@ -198,7 +198,7 @@ func TestCommandsAreSettledOnceByTheProjectionThatCarriesThemOut(t *testing.T) {
 	require.Equal(t, "accepted", w.receipt(theirs), "a command of another task is not ours to settle")
 }
 
-func TestASlotIsAskedForAndGivenBack(t *testing.T) {
+func TestSaveTaskState_RequestsAndReleasesSlot(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	p := w.project(1)
@@ -216,7 +216,7 @@ func TestASlotIsAskedForAndGivenBack(t *testing.T) {
 	require.True(t, w.write(a, contract.Projection{Ordinal: 3, Status: task.StatusPending, RequestSlot: true}).HoldsSlot)
 }
 
-func TestACancelledTaskLeavesTheQueue(t *testing.T) {
+func TestSaveTaskState_CancelledTaskLeavesQueue(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	p := w.project(1)
@@ -229,7 +229,7 @@ func TestACancelledTaskLeavesTheQueue(t *testing.T) {
 	require.Equal(t, "1", w.row(behind.id, "queue_position"))
 }
 
-func TestTheResultIsWhatTheAgentToldAndNothingElse(t *testing.T) {
+func TestResult_OfAgentReport(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
@@ -253,7 +253,7 @@ func TestTheResultIsWhatTheAgentToldAndNothingElse(t *testing.T) {
 	require.Equal(t, "validation_passed", one[string](t, w.pool, `SELECT stop_reason FROM attempts`))
 }
 
-func TestTheResultOfACompletionWithoutAnyEvent(t *testing.T) {
+func TestResult_WithoutEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
@@ -267,7 +267,7 @@ func TestTheResultOfACompletionWithoutAnyEvent(t *testing.T) {
 	require.JSONEq(t, `{"success": true, "answer": 42}`, w.row(a.id, "result"))
 }
 
-func TestAnIdleEndIsToldOnTheBus(t *testing.T) {
+func TestSaveTaskState_IdleEndOnBus(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
@@ -285,7 +285,7 @@ func TestAnIdleEndIsToldOnTheBus(t *testing.T) {
 	require.InDelta(t, 945, said["idle_duration_seconds"], 45)
 }
 
-func TestVerdictsAreCountedInTheResult(t *testing.T) {
+func TestResult_CountsVerdicts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
@@ -312,8 +312,8 @@ func TestVerdictsAreCountedInTheResult(t *testing.T) {
 	require.NotEmpty(t, result["validated_at"])
 }
 
-// TestConcurrentProjectionsOfOneTask sends the same ten projections from four places at once.
-func TestConcurrentProjectionsOfOneTask(t *testing.T) {
+// The test sends the same ten projections from four places concurrently.
+func TestSaveTaskState_ConcurrentProjections(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
@@ -335,7 +335,7 @@ func TestConcurrentProjectionsOfOneTask(t *testing.T) {
 	require.Equal(t, "14", w.row(a.id, "retry_count"))
 }
 
-// everything is all that projections write, as text.
+// everything returns all that projections write, as text.
 func (w world) everything() string {
 	w.t.Helper()
 	return one[string](w.t, w.pool, `SELECT (SELECT string_agg(t::text, ';' ORDER BY t.id) FROM tasks t)

@@ -15,8 +15,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// CreateProject stores a project; [task.CodeConflict] if the organization has one with this repository, name or key.
-// Without a key it takes one made of its name; without a name it takes that of its repository, with a number if another project has that.
+// CreateProject stores a project. [task.CodeConflict] if the organization has a project with the same repository, name
+// or key. The default key is made of the name. The default name is that of the repository, with a number if that name
+// is taken.
 func (s *Store) CreateProject(ctx context.Context, p client.Project) (client.Project, error) {
 	if p.Name != "" {
 		return s.insertProject(ctx, p)
@@ -31,7 +32,7 @@ func (s *Store) CreateProject(ctx context.Context, p client.Project) (client.Pro
 
 var errNameTaken = errors.New("another project of the organization has the name")
 
-// nameTaken is the answer to a name that another project of the organization has.
+// nameTaken returns the error for a name that another project of the organization has.
 func nameTaken(name string) error {
 	return task.Errorf(task.CodeConflict, "Another project is called %s. Next: omoi project list", name).WithKind(task.KindNameTaken).WithCause(errNameTaken)
 }
@@ -53,10 +54,10 @@ func (s *Store) insertProject(ctx context.Context, p client.Project) (client.Pro
 		return client.Project{}, task.Errorf(task.CodeConflict, "Another project has, or had, the key %s. Next: choose another key", p.Key).
 			WithKind(task.KindNameTaken)
 	}
-	return projectOf(row), translate("make project "+p.Name, err)
+	return projectOf(row), translate("create project "+p.Name, err)
 }
 
-// thereIs says which project has the repository, and how that is changed.
+// thereIs returns the error that names the project with the repository.
 func (s *Store) thereIs(ctx context.Context, p client.Project) error {
 	row, err := s.q.ProjectByRepo(ctx, p.OrganizationID, p.Repo)
 	if err != nil {
@@ -69,12 +70,12 @@ func (s *Store) thereIs(ctx context.Context, p client.Project) error {
 	return task.Errorf(task.CodeConflict, "Project %[2]s already has the repository %[1]s. Next: to change its settings, omoi project update %[3]s --setup <command> (--help lists the others)", p.Repo, row.Name, called).WithKind(task.KindNameTaken)
 }
 
-// plainName tells names that can stand on a command line as they are.
+// plainName reports whether a name needs no quotes on a command line.
 func plainName(name string) bool {
 	return name != "" && name[0] != '-' && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/_.-") == ""
 }
 
-// Project answers one project of an organization.
+// Project returns a project of an organization.
 func (s *Store) Project(ctx context.Context, organizationID, id string) (client.Project, error) {
 	row, err := s.q.ProjectByID(ctx, organizationID, id)
 	return projectOf(row), missing(translate("read project "+id, err), "There is no project %s.", id)
@@ -86,10 +87,10 @@ func (s *Store) IDByKey(ctx context.Context, organizationID, key string) (string
 	return id, missing(translate("look up the key "+key, err), "There is no %s.", key)
 }
 
-// ProjectOf answers the id of a repository's project; empty if it has none yet.
+// ProjectOf returns the ID of a repository's project; empty if there is none.
 func (s *Store) ProjectOf(ctx context.Context, organizationID, repo string) (string, error) {
 	row, _, err := maybe(s.q.ProjectByRepo(ctx, organizationID, repo))
-	return row.ID, translate("look for the project of "+repo, err)
+	return row.ID, translate("find the project of "+repo, err)
 }
 
 // Projects lists the projects of an organization, newest first.
@@ -100,8 +101,7 @@ func (s *Store) Projects(ctx context.Context, organizationID string, page client
 	return found, translate("list projects", err)
 }
 
-// ChangeProject changes settings of a project and runs the gate, since a limit or a pause
-// may have been lifted.
+// ChangeProject changes settings of a project and runs admission.
 func (s *Store) ChangeProject(ctx context.Context, organizationID, id string, c client.UpdateProjectRequest) (client.Project, error) {
 	row, err := txResult(ctx, s, func(q *db.Queries) (db.Project, error) {
 		row, err := q.UpdateProject(ctx, db.UpdateProjectParams{
@@ -130,7 +130,7 @@ func projectOf(row db.Project) client.Project {
 	}
 }
 
-// missing gives [task.CodeNotFound] a sentence that names what was asked for.
+// missing replaces the message of a [task.CodeNotFound] error.
 func missing(err error, format string, args ...any) error {
 	if task.CodeOf(err) != task.CodeNotFound {
 		return err
@@ -145,18 +145,18 @@ func objectOr(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// place is where a page of a list begins: behind a row, or nil for the newest. It asks for one row more than the page
-// has, which tells whether another page follows.
+// place is the start of a page: after a row, or nil for the newest. rows is one more than the page size, which shows
+// whether another page follows.
 type place struct {
 	at   *time.Time
 	id   *string
 	rows int
 }
 
-// defaultLimit is the number of items of a page whose request names none.
+// defaultLimit is the default page size.
 const defaultLimit = 100
 
-// pageOf reads a page of a list; key returns by what the list is ordered.
+// pageOf reads a page of a list; key returns the values by which the list is ordered.
 func pageOf[R, T any](p client.PageRequest, read func(place) ([]R, error), record func(R) T, key func(T) (time.Time, string)) (client.Page[T], error) {
 	p.Limit = cmp.Or(p.Limit, defaultLimit)
 	at, id, err := decodeCursor(p.Cursor)
@@ -164,7 +164,8 @@ func pageOf[R, T any](p client.PageRequest, read func(place) ([]R, error), recor
 		return client.Page[T]{}, err
 	}
 	rows, err := read(place{at, id, p.Limit + 1})
-	if p.Cursor != "" && task.CodeOf(translate("read a page", err)) == task.CodeInvalid { // the ID in it is not one of the list
+	// the cursor contains an ID of another type
+	if p.Cursor != "" && task.CodeOf(translate("read a page", err)) == task.CodeInvalid {
 		err = task.InvalidCursor("cursor")
 	}
 	page := client.Page[T]{Items: mapAll(rows[:min(len(rows), p.Limit)], record)}
@@ -174,7 +175,7 @@ func pageOf[R, T any](p client.PageRequest, read func(place) ([]R, error), recor
 	return page, err
 }
 
-// encodeCursor names a row by what lists are ordered by. Clients take it as it is.
+// encodeCursor returns an opaque cursor with the sort key of a row.
 func encodeCursor(at time.Time, id string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(at.UTC().Format(time.RFC3339Nano) + " " + id))
 }

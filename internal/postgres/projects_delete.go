@@ -10,7 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// ProjectDeletion returns what [Store.DeleteProject] would delete and keep, and what is in its way.
+// ProjectDeletion returns what [Store.DeleteProject] would delete and keep, and the tasks that prevent the deletion.
 func (s *Store) ProjectDeletion(ctx context.Context, organizationID, id string) (client.ProjectDeletion, error) {
 	row, err := s.q.ProjectByID(ctx, organizationID, id)
 	if err != nil {
@@ -21,7 +21,7 @@ func (s *Store) ProjectDeletion(ctx context.Context, organizationID, id string) 
 }
 
 // DeleteProject marks a project as deleted and deletes its credentials. Its tasks, receipts and costs stay.
-// [task.CodeConflict] names the tasks that are open.
+// [task.CodeConflict] names open tasks.
 func (s *Store) DeleteProject(ctx context.Context, organizationID, id string) error {
 	err := s.inTx(ctx, func(q *db.Queries) error {
 		row, err := q.LockProject(ctx, organizationID, id)
@@ -57,7 +57,7 @@ func deletionOf(ctx context.Context, q *db.Queries, row db.Project) (client.Proj
 	}, err
 }
 
-// stillOpen names the first open tasks of a project that is to be deleted.
+// stillOpen returns the error with the first open tasks of a project.
 func stillOpen(d client.ProjectDeletion) error {
 	const most = 10
 	var named []string

@@ -10,23 +10,23 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// missedBeats is how many periods of silence are an outage.
+// missedBeats is the number of periods without a heartbeat that make an outage.
 const missedBeats = 3
 
-// Beat notes that a part of omoi is at work in some process; each beats every
-// [Config.PulsePeriod]. After a silence of three periods it writes down an outage.
+// Beat records the heartbeat of a component, which is due every [Config.PulsePeriod]. After a silence of three periods,
+// Beat records an outage.
 func (s *Store) Beat(ctx context.Context, part string) error {
-	return translate("note the pulse of "+part, s.q.Beat(ctx, part, s.stale()))
+	return translate("record the heartbeat of "+part, s.q.Beat(ctx, part, s.stale()))
 }
 
 func (s *Store) stale() time.Duration { return missedBeats * s.cfg.PulsePeriod }
 
-// Pulse answers a sandbox's signs of life as ages by the database's clock, and for how long
-// of the last window intake and relay were down. A part that never beat has been down all along.
+// Pulse returns the signs of life of a sandbox as ages by the time of the database, and for how long ingest and relay
+// were down within the last window. A component without any heartbeat counts as down.
 func (s *Store) Pulse(ctx context.Context, sandboxID string, window time.Duration) (task.Pulse, error) {
 	row, err := s.q.Pulse(ctx, sandboxID)
 	if err != nil {
-		return task.Pulse{}, translate("read the pulse of sandbox "+sandboxID, err)
+		return task.Pulse{}, translate("read the heartbeats of sandbox "+sandboxID, err)
 	}
 	out := task.Pulse{
 		Head: row.LastSequence, Assigned: age(row.Assigned), Beat: age(row.Beat), Work: age(row.Work), Started: -1, Waiting: -1,
@@ -45,21 +45,22 @@ func (s *Store) Pulse(ctx context.Context, sandboxID string, window time.Duratio
 	return out, nil
 }
 
-// NoteDoubt writes what the last look at the sandbox of a live attempt could not make out, for
-// people to read; empty takes it back.
+// NoteDoubt records what the last check of a running attempt could not determine; a zero reason clears the record.
 func (s *Store) NoteDoubt(ctx context.Context, sandboxID string, reason task.Reason) error {
-	return translate("note a doubt about sandbox "+sandboxID, s.q.NoteDoubt(ctx, reason.Stored(), sandboxID))
+	return translate("record the unknown state of sandbox "+sandboxID, s.q.NoteDoubt(ctx, reason.Stored(), sandboxID))
 }
 
-// NoteTrouble writes why a task waits for a step that is tried again; empty takes it back.
+// NoteTrouble records why a task waits for a step that is retried; a zero reason clears the record.
 func (s *Store) NoteTrouble(ctx context.Context, taskID string, reason task.Reason) error {
-	return translate("note the trouble of task "+taskID, s.q.NoteTrouble(ctx, reason.Stored(), taskID))
+	return translate("record the retry reason of task "+taskID, s.q.NoteTrouble(ctx, reason.Stored(), taskID))
 }
 
-// readSigns looks at the events that tell more than that they came.
+// readSigns reads the events whose content matters.
 func (s *Store) readSigns(ctx context.Context, sandboxID string, month time.Time, out *task.Pulse) error {
 	beats := event.Types(event.Liveness)
-	last, err := s.q.NewestSign(ctx, db.NewestSignParams{PartitionMonth: month, SandboxID: sandboxID, Heartbeats: beats})
+	last, err := s.q.NewestSign(ctx, db.NewestSignParams{
+		PartitionMonth: month, SandboxID: sandboxID, Heartbeats: append(event.Types(event.Background), beats...),
+	})
 	if err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func (s *Store) readSigns(ctx context.Context, sandboxID string, month time.Time
 	if len(last) > 0 {
 		out.LastType = last[0].EventType
 	}
-	beaten := false // the newest heartbeat alone tells of the tool
+	beaten := false // only the newest heartbeat names the tool
 	for _, e := range newest {
 		switch e.EventType {
 		case event.AgentStarted:
@@ -98,24 +99,24 @@ func (s *Store) readSigns(ctx context.Context, sandboxID string, month time.Time
 	return err
 }
 
-// interrupters answers the kinds of those who sent the newest interrupt for which the agents of sandboxes stopped.
+// interrupters returns the sender kinds of the newest interrupts that stopped the agents of sandboxes.
 func (s *Store) interrupters(ctx context.Context, ids []string) (map[string]string, error) {
 	rows, err := s.q.Interrupters(ctx, ids)
 	out := make(map[string]string, len(rows))
 	for _, r := range rows {
 		out[r.SandboxID] = r.SenderKind
 	}
-	return out, translate("read who interrupted agents", err)
+	return out, translate("read the senders of interrupts", err)
 }
 
-// readTool reads the tool call that a heartbeat names, and how old it is by now.
+// readTool reads the tool call in a heartbeat and its current age.
 func readTool(e db.NewestEventsRow, out *task.Pulse) {
 	if sign := event.Read[event.Sign](e.EventData); sign.Tool != "" {
 		out.Tool, out.ToolAge = sign.Tool, event.Millis(sign.ToolMS)+max(age(e.Age), 0)
 	}
 }
 
-// age is a number of seconds as a duration.
+// age converts seconds to a duration.
 func age(seconds float64) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }

@@ -12,6 +12,7 @@ import (
 func briefRecord(r db.ReadTasksRow) task.Task {
 	return taskRecord(db.ReadTaskRow{
 		Task: db.Task(r.TaskBrief), Repo: r.Repo, HoldsSlot: r.HoldsSlot, WaitingFor: r.WaitingFor, DependsOn: r.DependsOn,
+		AgentWaits: r.AgentWaits,
 	})
 }
 
@@ -23,18 +24,25 @@ func taskRecord(r db.ReadTaskRow) task.Task {
 		Mode: row.Mode, Agent: row.Agent, Provider: row.Provider, Continuous: row.Continuous, MaxRetries: row.MaxRetries,
 		Execution: redact.Execution(row.ExecutionConfig), DependsOn: task.DependsOn{TaskIDs: r.DependsOn},
 		SandboxID: row.SandboxID, AssignedAgent: row.AssignedAgentID, Branch: row.BranchName, Base: row.BaseCommit,
-		PullURL: row.PullRequestUrl, PullNumber: row.PullRequestNumber, HoldsSlot: r.HoldsSlot, WaitingFor: task.ParseReason(r.WaitingFor),
+		Earlier: row.EarlierBranches, ForkedFrom: forkedFrom(row.ForkedFrom), PullURL: row.PullRequestUrl, PullNumber: row.PullRequestNumber, HoldsSlot: r.HoldsSlot, WaitingFor: task.ParseReason(r.WaitingFor),
 		QueuePosition: row.QueuePosition, QueueReason: task.ParseReason(string(row.QueueReason)), QueuedAt: row.QueuedAt, Score: row.Score,
 		Rounds: row.ValidationRounds, Attempts: []task.Attempt{}, Reviews: []task.Validation{}, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, AssignedAt: row.AssignedAt,
 		StartedAt: row.StartedAt, CompletedAt: row.CompletedAt, DeadlineAt: row.DeadlineAt,
 	}
 	if json.Unmarshal(row.Budget, &t.Budget) != nil {
-		t.Budget = task.Budget{} // written by us, so it decodes; one that does not limits nothing
+		t.Budget = task.Budget{} // cannot happen: omoi wrote the value; an empty budget is no limit
 	}
+	t.Group = groupOf(row.Status, row.BlockedReason, r.AgentWaits)
 	return withOutcome(t, row)
 }
 
-// withOutcome adds what the task's workflow has written.
+// forkedFrom returns what a fork began with; nil: the task is not a fork.
+func forkedFrom(stored json.RawMessage) (from *task.ForkedFrom) {
+	_ = json.Unmarshal(stored, &from) // omoi wrote the value; null stays nil
+	return from
+}
+
+// withOutcome adds the fields that the workflow writes.
 func withOutcome(t task.Task, row db.Task) task.Task {
 	t.Status, t.Blocked = task.Status(row.Status), task.BlockedReason(row.BlockedReason)
 	t.Result, t.ErrorMessage, t.FailureClass = orJSONNull(row.Result), row.ErrorMessage, task.FailureClass(row.FailureClass)
@@ -47,7 +55,7 @@ func withOutcome(t task.Task, row db.Task) task.Task {
 func attemptRecord(r db.ReadAttemptsRow) task.Attempt {
 	a, s := r.Attempt, r.Sandbox
 	return task.Attempt{
-		Number: a.Number, SandboxID: a.SandboxID, Kind: a.Kind, StartedAt: a.StartedAt, AssignedAt: a.AssignedAt,
+		Number: a.Number, SandboxID: a.SandboxID, Kind: a.Kind, RestoredFrom: r.RestoredFrom, StartedAt: a.StartedAt, AssignedAt: a.AssignedAt,
 		EndedAt: a.EndedAt, Outcome: a.Outcome, FailureClass: task.FailureClass(a.FailureClass), Reason: a.Reason, EndReason: task.ParseReason(string(a.EndReason)),
 		StopReason: a.StopReason, HeadCommit: a.HeadCommit, CostUSD: cost.Known(s.CostUsd, s.CostUnknown), CostUnknown: s.CostUnknown, InputTokens: s.InputTokens,
 		OutputTokens: s.OutputTokens, Events: s.LastSequence, Salvage: salvageRecord(s.Salvage),

@@ -17,8 +17,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Trajectory answers a page of a sandbox's events without its heartbeats, newest first,
-// and what its heartbeats amount to. An unknown sandbox has none.
+// Trajectory returns a page of a sandbox's events without heartbeats, newest first, and a summary of the heartbeats. An
+// unknown sandbox has none.
 func (s *Store) Trajectory(ctx context.Context, q ingest.TrajectoryQuery) (ingest.Trajectory, error) {
 	t := ingest.Trajectory{Events: []ingest.StoredEvent{}}
 	counts, err := s.eventCounts(ctx, q.SandboxID)
@@ -73,7 +73,7 @@ func utc(t time.Time) *time.Time {
 	return &t
 }
 
-// Event answers one event with its large fields; [task.CodeNotFound] if there is none of that number, [task.CodeGone] if
+// Event returns an event with its large fields. Errors: [task.CodeNotFound] if there is none, [task.CodeGone] if
 // retention removed it.
 func (s *Store) Event(ctx context.Context, sandboxID string, sequence int64) (ingest.StoredEvent, error) {
 	if err := s.EventsKept(ctx, sandboxID); err != nil {
@@ -87,13 +87,13 @@ func (s *Store) Event(ctx context.Context, sandboxID string, sequence int64) (in
 	return e, missing(translate("read an event", err), "There is no event %s.", ingest.EventID(sandboxID, sequence))
 }
 
-// stillOmitted are the fields that are no part of an event any more: a transcript.
+// stillOmitted returns the omitted fields that are not part of the event any more, for example a transcript.
 func stillOmitted(names []string, whole object) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == ingest.Everything || whole[name] != nil })
 }
 
-// Integrity counts a sandbox's events in one snapshot; [task.CodeNotFound] for an unknown sandbox, [task.CodeGone] if retention
-// removed them: that is no gap.
+// Integrity counts a sandbox's events in one snapshot. Errors: [task.CodeNotFound] for an unknown sandbox,
+// [task.CodeGone] if retention removed the events.
 func (s *Store) Integrity(ctx context.Context, sandboxID string) (client.Integrity, error) {
 	out := client.Integrity{SandboxID: sandboxID, Gaps: []client.Gap{}, Spools: []client.SpoolWatermark{}}
 	if err := s.EventsKept(ctx, sandboxID); err != nil {
@@ -138,8 +138,8 @@ func readIntegrity(ctx context.Context, q *db.Queries, out *client.Integrity) er
 	return nil
 }
 
-// PhaseStatus answers how far a run by phases has come and what is known of the life in
-// its sandbox. An unknown sandbox has neither.
+// PhaseStatus returns the progress of a spec run and the activity of its sandbox. Both are empty for an unknown
+// sandbox.
 func (s *Store) PhaseStatus(ctx context.Context, sandboxID string) (spec.PhaseStatus, client.Activity, error) {
 	activity := client.Activity{SandboxID: sandboxID}
 	phases, err := s.phases(ctx, sandboxID)
@@ -153,7 +153,7 @@ func (s *Store) PhaseStatus(ctx context.Context, sandboxID string) (spec.PhaseSt
 	return phases, activity, translate("read the activity", err)
 }
 
-// phases reads the progress row: what it costs does not grow with the events.
+// phases reads the progress row, whose cost does not grow with the number of events.
 func (s *Store) phases(ctx context.Context, sandboxID string) (spec.PhaseStatus, error) {
 	row, found, err := maybe(s.q.SpecProgress(ctx, sandboxID))
 	if !found {
@@ -175,7 +175,7 @@ func specProgress(row db.SpecProgressRow) (*spec.Progress, error) {
 	return p, errors.Join(json.Unmarshal(row.Started, &p.Started), json.Unmarshal(row.Completed, &p.Completed))
 }
 
-// readActivity looks at two events: the last heartbeat, the last completion.
+// readActivity reads the last heartbeat and the last completion.
 func (s *Store) readActivity(ctx context.Context, sandboxID string, row db.LastActivityRow, a *client.Activity) error {
 	counts, err := s.eventCounts(ctx, sandboxID)
 	if err != nil {
@@ -199,7 +199,7 @@ func (s *Store) readActivity(ctx context.Context, sandboxID string, row db.LastA
 	return nil
 }
 
-// judge says of a sandbox what the workflow's timers act on: silence of the agent's work.
+// judge sets the flags of an activity by the defaults of the workflow's timers.
 func judge(a *client.Activity, row db.LastActivityRow) {
 	const fresh, stuck = 2 * time.Minute, 15 * time.Minute
 	a.IsAlive = a.LastHeartbeatAt != nil && row.Now.Sub(*a.LastHeartbeatAt) <= fresh && !row.Ended

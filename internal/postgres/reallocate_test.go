@@ -12,7 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/postgres"
 )
 
-// reallocates moves a place in the background, until it waits for a lock of session.
+// reallocates moves a slot in the background until it waits for a lock of session.
 func (w world) reallocates(session pgx.Tx, from, to string) <-chan error {
 	w.t.Helper()
 	done := make(chan error, 1)
@@ -30,7 +30,7 @@ func (w world) reallocates(session pgx.Tx, from, to string) <-chan error {
 func (w world) blocked(session pgx.Tx) {
 	w.t.Helper()
 	holder := session.Conn().PgConn().PID()
-	require.Eventually(w.t, func() bool { // in transactions of their own: one sees the same activity throughout
+	require.Eventually(w.t, func() bool { // in separate transactions, because one transaction sees a fixed snapshot of the activity
 		return one[bool](w.t, w.pool, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE $1::integer = ANY (pg_blocking_pids(pid)))`, holder)
 	}, time.Minute, 5*time.Millisecond)
 }
@@ -44,9 +44,9 @@ func (w world) session() pgx.Tx {
 	return tx
 }
 
-// Whoever reallocates waits for the gate with his projects locked; the gate notes meanwhile whom it lets in, under keys of
-// these projects. Each would wait for the other.
-func TestAReallocationHoldsUpNoGate(t *testing.T) {
+// A reallocation waits for admission with its projects locked, while admission writes rows with keys of these projects.
+// Without the right lock mode, both would wait for each other.
+func TestReallocate_DoesNotBlockAdmission(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	from, to := w.project(2), w.project(2)
@@ -64,7 +64,7 @@ func TestAReallocationHoldsUpNoGate(t *testing.T) {
 }
 
 // Two reallocations in opposite directions lock their projects in one order.
-func TestReallocationsLockInOneOrder(t *testing.T) {
+func TestReallocate_LockOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	first, second := w.project(2), w.project(2)

@@ -12,9 +12,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// What a round of the reaper asks the database: with 10,000 rows in the ledger and 1,000
-// sandboxes alive it must stay under 5 s. Half of those alive belong to nobody, so that rows
-// are written for them too.
+// The queries of a reaper pass must stay under 5 s with 10,000 ledger rows and 1,000 existing sandboxes. Half of these
+// are unknown, so that rows are written for them too.
 func BenchmarkReaperRound(b *testing.B) {
 	w := newWorld(b, postgres.Config{})
 	const rows, alive = 10_000, 1_000
@@ -22,14 +21,14 @@ func BenchmarkReaperRound(b *testing.B) {
 	listed := w.fleet(rows, alive)
 	b.ResetTimer()
 	for round := range b.N {
-		for n := range alive / 2 { // new strangers each round
+		for n := range alive / 2 { // new unknown sandboxes in each pass
 			listed[n].Labels.SandboxID = "stranger-" + strconv.Itoa(round) + "-" + strconv.Itoa(n)
 		}
 		w.round(listed)
 	}
 }
 
-// fleet writes a ledger in which the newest rows are alive, and answers what their provider lists.
+// fleet writes a ledger whose newest rows exist, and returns the list of their provider.
 func (w world) fleet(rows, alive int) []sandbox.Sandbox {
 	w.t.Helper()
 	w.hostSeen("h", []string{"local"}, 0)
@@ -51,7 +50,7 @@ func (w world) fleet(rows, alive int) []sandbox.Sandbox {
 	return listed
 }
 
-// round is what the reaper's activities do, without Temporal and without the provider.
+// round runs the queries of the reaper's activities.
 func (w world) round(listed []sandbox.Sandbox) {
 	w.t.Helper()
 	ctx, grace := w.t.Context(), 2*time.Minute

@@ -12,8 +12,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// A sandbox that was verified gone and is there again counts as any that is left, until it is verified anew.
-func TestWhatIsThereAgainIsLeft(t *testing.T) {
+// A sandbox that exists again after verification counts like any other, until it is verified again.
+func TestMarkReappeared(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{Prices: map[string]cost.SandboxPrice{"daytona": {PerSecond: 2, Currency: "EUR"}}})
 	ctx := t.Context()
@@ -50,8 +50,8 @@ func TestWhatIsThereAgainIsLeft(t *testing.T) {
 	require.True(t, w.ledger(id).SeenAgain(), "the receipt goes on telling of it")
 }
 
-// The reaper goes on looking at providers at which something may still appear.
-func TestTheReaperRestsLaterWhereACreateMayBeLate(t *testing.T) {
+// The reaper does not pause while a provider may still create a sandbox.
+func TestIsIdle_LateCreate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a, id := w.box("daytona")

@@ -9,10 +9,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// prices are the configured ones as the database reads them.
+// prices returns the configured prices as a JSON object for SQL.
 func (c Config) prices() json.RawMessage { return objectOr(jsonOf(c.Prices)) }
 
-// costOf is what a sandbox has cost while it lived; nil where its provider had no price.
+// costOf returns the cost of a sandbox; nil if its provider had no price.
 func costOf(row db.Sandbox, seconds float64) *task.Money {
 	if row.PricePerSecond == nil || row.PriceCurrency == nil {
 		return nil
@@ -20,7 +20,7 @@ func costOf(row db.Sandbox, seconds float64) *task.Money {
 	return &task.Money{Amount: *row.PricePerSecond * max(seconds, 0), Currency: *row.PriceCurrency}
 }
 
-// Receipt sums up what became of the sandboxes of a task.
+// Receipt returns the deletion receipt of a task's sandboxes.
 func (s *Store) Receipt(ctx context.Context, organizationID, taskID string) (receipt.DeletionReceipt, error) {
 	t, err := s.Task(ctx, organizationID, taskID)
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *Store) Receipt(ctx context.Context, organizationID, taskID string) (rec
 	}
 	visits, err := s.q.VisitsOfTask(ctx, &taskID)
 	if err != nil {
-		return receipt.DeletionReceipt{}, translate("read the visits of task "+taskID, err)
+		return receipt.DeletionReceipt{}, translate("read the access sessions of task "+taskID, err)
 	}
 	boxes := mapAll(rows, func(r db.ReceiptSandboxesRow) task.Sandbox {
 		return keyed(sandboxRecord(r.Sandbox, r.SecondsAlive), t.Key)

@@ -12,8 +12,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// The price of the time when a sandbox was made stays with it, and so does that time.
-func TestASandboxKeepsItsPrice(t *testing.T) {
+// A sandbox keeps the price and the time of its creation.
+func TestReceipt_KeepsPrice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{Prices: map[string]cost.SandboxPrice{"local": {PerSecond: 2, Currency: "EUR"}}})
 	_, id := w.box("local")
@@ -33,7 +33,7 @@ func TestASandboxKeepsItsPrice(t *testing.T) {
 	require.Greater(t, row.SecondsAlive, 3599.0)
 }
 
-func TestASandboxWithoutAPrice(t *testing.T) {
+func TestReceipt_WithoutPrice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{Prices: map[string]cost.SandboxPrice{"daytona": {PerSecond: 2, Currency: "EUR"}}})
 	_, id := w.box("local")
@@ -41,8 +41,8 @@ func TestASandboxWithoutAPrice(t *testing.T) {
 	require.Nil(t, w.ledger(id).Cost)
 }
 
-// A sandbox costs from when its provider made it, whoever heard of it, and however late.
-func TestASandboxLivesFromWhenItsProviderMadeIt(t *testing.T) {
+// A sandbox costs from its creation at the provider, however late omoi learns of it.
+func TestReceipt_LifetimeFromProvider(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{Prices: map[string]cost.SandboxPrice{"daytona": {PerSecond: 2, Currency: "EUR"}}})
 	ctx := t.Context()
@@ -71,8 +71,8 @@ func TestASandboxLivesFromWhenItsProviderMadeIt(t *testing.T) {
 	require.Equal(t, row, w.ledger(id), "what is verified stays")
 }
 
-// A provider's clock may be wrong: nothing is made before it was intended, nor later than now.
-func TestAProvidersClockIsKeptWithinReason(t *testing.T) {
+// A provider's clock may be wrong: a creation time is between the intent and now.
+func TestReceipt_BoundsProviderClock(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	for _, off := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
@@ -83,8 +83,8 @@ func TestAProvidersClockIsKeptWithinReason(t *testing.T) {
 	}
 }
 
-// What is read out of a sandbox is read to its end, or its row says that it was not.
-func TestTheLedgerSaysWhatWasNotRead(t *testing.T) {
+// A pull transport sandbox is read to its end, or its row says that it was not.
+func TestLedger_EventsIncomplete(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	ctx := t.Context()

@@ -15,8 +15,7 @@ import (
 // relayChannel is notified by a trigger when a relay row becomes due.
 const relayChannel = "omoi_relay"
 
-// LeaseRelays implements [ingest.RelayLeases]. The lease is a column, so that no
-// transaction stays open over a call.
+// LeaseRelays implements [ingest.RelayLeases]. The lease is a column, so that no transaction stays open during a call.
 func (s *Store) LeaseRelays(ctx context.Context, owner string, limit int, p ingest.Pace) ([]ingest.Unit, error) {
 	rows, err := s.q.LeaseRelays(ctx, db.LeaseRelaysParams{
 		Owner: owner, Lease: p.Lease.Seconds(), Most: limit,
@@ -27,10 +26,11 @@ func (s *Store) LeaseRelays(ctx context.Context, owner string, limit int, p inge
 			TaskID: row.TaskID, SandboxID: row.SandboxID, Owner: owner, Admit: row.Admit,
 			Failures: row.Failures, Crashed: row.Crashed, Room: row.Room,
 		}
-	}), translate("lease what is due", err)
+	}), translate("lease due relay rows", err)
 }
 
-// SettleRelay implements [ingest.RelayLeases]. A lease that was lost is the new owner's to settle.
+// SettleRelay implements [ingest.RelayLeases]. After a lost lease SettleRelay changes nothing, because the new owner
+// settles the row.
 func (s *Store) SettleRelay(ctx context.Context, u ingest.Unit, done ingest.Settled, p ingest.Pace) (again bool, err error) {
 	err = s.inTx(ctx, func(q *db.Queries) error {
 		if _, found, err := maybe(q.LockRelay(ctx, u.TaskID, u.Owner)); !found {
@@ -52,7 +52,7 @@ func (s *Store) EndRelayPauses(ctx context.Context) error {
 	return translate("end the pauses of the relay", s.q.EndRelayPauses(ctx))
 }
 
-// ListenRelays implements [ingest.RelayLeases], on a connection of its own.
+// ListenRelays implements [ingest.RelayLeases] on a connection of its own.
 func (s *Store) ListenRelays(ctx context.Context, wake func()) error {
 	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
 	if err != nil {
@@ -63,20 +63,20 @@ func (s *Store) ListenRelays(ctx context.Context, wake func()) error {
 		return translate("listen", err)
 	}
 	for {
-		wake() // after the first LISTEN too: it is not known what was missed
+		wake() // also after LISTEN, because earlier notifications may be lost
 		if _, err := conn.WaitForNotification(ctx); err != nil {
 			return translate("wait for a notification", err)
 		}
 	}
 }
 
-// SweepEvents implements [ingest.RelayLeases]. It also ends sandboxes that nobody made and
-// nobody speaks for any more: the reaper rests while there are no others.
+// SweepEvents implements [ingest.RelayLeases]. SweepEvents also ends silent unmanaged sandboxes, because the reaper can
+// be paused while there are no others.
 func (s *Store) SweepEvents(ctx context.Context) error {
 	if err := s.q.SweepEvents(ctx); err != nil {
 		return translate("sweep events that are not for the relay", err)
 	}
-	return translate("close sandboxes that nobody made", s.q.CloseBare(ctx, bareQuiet))
+	return translate("end silent unmanaged sandboxes", s.q.CloseBare(ctx, bareQuiet))
 }
 
 // RelayCommands implements [ingest.RelayContents].
@@ -85,7 +85,7 @@ func (s *Store) RelayCommands(ctx context.Context, taskID string) ([]ingest.Rela
 	rows, err := s.q.RelayCommands(ctx, taskID, most)
 	return mapAll(rows, func(row db.RelayCommandsRow) ingest.RelayCommand {
 		return ingest.RelayCommand{
-			ID: row.ID, Kind: row.Kind, Claimed: row.Claimed, Final: task.Status(row.Status).Final(),
+			ID: row.ID, Kind: row.Kind, Claimed: row.Claimed, Checkpoint: row.Checkpoint, Final: task.Status(row.Status).Final(),
 			At: row.CreatedAt, Trace: row.Trace, Title: row.Key + " " + titleOf(db.Task{Title: row.Title, Description: row.Description}),
 		}
 	}), translate("read the commands of task "+taskID, err)
@@ -93,7 +93,7 @@ func (s *Store) RelayCommands(ctx context.Context, taskID string) ([]ingest.Rela
 
 // CommandSent implements [ingest.RelayContents].
 func (s *Store) CommandSent(ctx context.Context, id string) error {
-	return translate("note that command "+id+" is sent", s.q.CommandSent(ctx, id))
+	return translate("record that command "+id+" is sent", s.q.CommandSent(ctx, id))
 }
 
 // CommandOver implements [ingest.RelayContents].
@@ -131,13 +131,13 @@ func (s *Store) LeftSandboxes(ctx context.Context, taskID string, wait time.Dura
 	rows, err := s.q.LeftSandboxes(ctx, wait, taskID)
 	return mapAll(rows, func(r db.LeftSandboxesRow) ingest.LeftSandbox {
 		return ingest.LeftSandbox{CleanupInput: orphan(r.ID, taskID, r.Number, "its attempt is over").CleanupInput, Recent: r.Recent}
-	}), translate("look for sandboxes that task "+taskID+" left", err)
+	}), translate("list sandboxes of ended attempts of task "+taskID, err)
 }
 
 // EndReaperRest implements [ingest.RelayContents].
 func (s *Store) EndReaperRest(ctx context.Context) (rested bool, err error) {
 	rows, err := s.q.EndReaperRest(ctx)
-	return rows > 0, translate("end the reaper's rest", err)
+	return rows > 0, translate("end the reaper's pause", err)
 }
 
 // SlotGranted implements [ingest.RelayContents].
@@ -146,17 +146,17 @@ func (s *Store) SlotGranted(ctx context.Context, taskID string) (at time.Time, h
 	return at, held, translate("read the slot of task "+taskID, err)
 }
 
-// TakeDigest implements [ingest.RelayContents]. The events that it speaks of are no longer due;
-// those that come meanwhile become due by themselves.
+// TakeDigest implements [ingest.RelayContents]. The events of the digest are no longer due; later events become due on
+// their own.
 func (s *Store) TakeDigest(ctx context.Context, u ingest.Unit) (due ingest.DueDigest, ok bool, err error) {
 	if u.Crashed {
 		if err := s.q.RecallEvents(ctx, u.SandboxID); err != nil {
-			return due, false, translate("recall events of sandbox "+u.SandboxID, err)
+			return due, false, translate("make events due again for sandbox "+u.SandboxID, err)
 		}
 	}
 	row, found, err := maybe(s.q.TakeEvents(ctx, u.SandboxID))
 	if !found || row.LastSequence == row.Relayed {
-		return due, false, translate("take events of sandbox "+u.SandboxID, err)
+		return due, false, translate("take due events of sandbox "+u.SandboxID, err)
 	}
 	built, taskID, err := s.buildFacts(ctx, contract.LoadEventsInput{SandboxID: u.SandboxID, After: row.Relayed})
 	if err != nil {
@@ -166,21 +166,20 @@ func (s *Store) TakeDigest(ctx context.Context, u ingest.Unit) (due ingest.DueDi
 	return due, true, s.SaveErrors(ctx, taskID, built.Errors)
 }
 
-// DigestSent implements [ingest.RelayContents]. Where another relay has moved on already,
-// nothing changes.
+// DigestSent implements [ingest.RelayContents]. If another relay has advanced already, DigestSent changes nothing.
 func (s *Store) DigestSent(ctx context.Context, d ingest.DueDigest) error {
 	err := s.q.MoveRelayed(ctx, db.MoveRelayedParams{
 		ID: d.SandboxID, Before: d.From - 1, Until: d.To, Counters: jsonOf(d.Types),
 	})
-	return translate("note what is relayed of sandbox "+d.SandboxID, err)
+	return translate("record the relayed events of sandbox "+d.SandboxID, err)
 }
 
 // DigestFailed implements [ingest.RelayContents].
 func (s *Store) DigestFailed(ctx context.Context, sandboxID string, pause time.Duration) error {
-	return translate("put events of sandbox "+sandboxID+" back", s.q.PutEventsBack(ctx, pause.Seconds(), sandboxID))
+	return translate("make events due again for sandbox "+sandboxID, s.q.PutEventsBack(ctx, pause.Seconds(), sandboxID))
 }
 
-// timeOr is the time, or null for zero.
+// timeOr returns a pointer to the time, or nil for zero.
 func timeOr(at time.Time) *time.Time {
 	if at.IsZero() {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// object is a JSON object whose values stay as they came.
+// object is a JSON object with undecoded values.
 type object map[string]json.RawMessage
 
 func readObject(raw json.RawMessage) object {
@@ -24,7 +24,7 @@ func readObject(raw json.RawMessage) object {
 	return o
 }
 
-// jsonOf returns the JSON form of a value of texts, numbers and what was read from JSON, which always has one.
+// jsonOf returns the JSON form of a value of strings, numbers and decoded JSON, which always has one.
 func jsonOf(value any) json.RawMessage {
 	raw, _ := json.Marshal(value) //nolint:errchkjson // see above
 	return raw
@@ -32,7 +32,7 @@ func jsonOf(value any) json.RawMessage {
 
 func (o object) set(key string, value any) { o[key] = jsonOf(value) }
 
-// take copies a value that is there under another name, if it says anything.
+// take copies a value under another name, unless it is null or an empty string.
 func (o object) take(from object, key, as string) {
 	if raw := from[key]; len(raw) > 0 && string(raw) != "null" && string(raw) != `""` {
 		o[as] = raw
@@ -41,18 +41,18 @@ func (o object) take(from object, key, as string) {
 
 func (o object) text(key string) string {
 	var s string
-	_ = json.Unmarshal(o[key], &s) // empty if it is no text
+	_ = json.Unmarshal(o[key], &s) // empty if the value is not a string
 	return s
 }
 
 func (o object) yes(key string) bool {
 	var b bool
-	_ = json.Unmarshal(o[key], &b) // false if it is no boolean
+	_ = json.Unmarshal(o[key], &b) // false if the value is not a boolean
 	return b
 }
 
-// readCompletions reads the newest agent.completed and continuous.completed of the sandbox
-// of an attempt that ends now, or of the last one of a task that completes.
+// readCompletions reads the newest agent.completed and continuous.completed of an attempt that ends, or of the last
+// attempt of a task that completes.
 func (w *projecting) readCompletions(ctx context.Context) error {
 	if w.last == nil || (w.p.Ended == nil && w.p.Status != task.StatusCompleted) {
 		return nil
@@ -72,15 +72,15 @@ func (w *projecting) completionsOf(ctx context.Context, sandboxID string) error 
 	return err
 }
 
-// stopReason is why the agent says that it stopped.
+// stopReason returns the stop reason that the agent reported.
 func (w *projecting) stopReason() string {
 	const most = 200
 	reason := cmp.Or(w.continuous.text("stop_reason"), w.agent.text("stop_reason"))
 	return storable(firstRunes(reason, most))
 }
 
-// result is the task's result after this projection, nil if it stays as it is: what
-// commands say when they are carried out, and what the agent said when the task completes.
+// result returns the task's result after this projection, nil if it does not change. The result combines executed
+// commands and, at completion, the report of the agent.
 func (w *projecting) result(ctx context.Context) (json.RawMessage, error) {
 	before := readObject(w.row.Result)
 	after := maps.Clone(before)
@@ -109,8 +109,7 @@ func (w *projecting) result(ctx context.Context) (json.RawMessage, error) {
 	return jsonOf(after), nil
 }
 
-// applyCommands adds what completions and verdicts that are carried out now say of the
-// result, and reports whether there was a verdict.
+// applyCommands adds the executed completions and verdicts to the result, and reports whether a verdict was among them.
 func (w *projecting) applyCommands(ctx context.Context, result object) (judged bool, err error) {
 	var ids []string
 	for _, c := range w.p.Settle {
@@ -151,8 +150,7 @@ func applyVerdict(result object, passed bool, feedback, recommendations json.Raw
 	result.take(said, "recommendations", "revision_recommendations")
 }
 
-// judgedByEvent reports whether the attempt that ends has told a verdict at its end. A validator that
-// is tried again has told none.
+// judgedByEvent reports whether the ending attempt reported a verdict. A validator that is retried reported none.
 func (w *projecting) judgedByEvent() bool {
 	if w.p.Ended == nil || w.agent.text("agent_type") != "validator" {
 		return false
@@ -164,7 +162,7 @@ func (w *projecting) judgedByEvent() bool {
 	return !own || w.p.Ended.Outcome == "rejected" || w.p.Ended.Outcome == "completed"
 }
 
-// applyCompletion adds what the agent that did the work told at its end. What it did not tell is absent.
+// applyCompletion adds what the working agent reported at its end. Unreported fields are absent.
 func (w *projecting) applyCompletion(ctx context.Context, result object) error {
 	if w.last != nil && validates(w.last.Attempt) {
 		if err := w.readWorkers(ctx); err != nil {
@@ -197,7 +195,7 @@ func (w *projecting) applyCompletion(ctx context.Context, result object) error {
 	return nil
 }
 
-// readWorkers reads what the newest agent told that did not judge but work.
+// readWorkers reads the completion of the newest attempt that is not a validator.
 func (w *projecting) readWorkers(ctx context.Context) error {
 	w.agent, w.continuous = nil, nil
 	at, found, err := maybe(w.q.LastWorkAttempt(ctx, w.row.ID))
@@ -207,8 +205,8 @@ func (w *projecting) readWorkers(ctx context.Context) error {
 	return w.completionsOf(ctx, at.SandboxID)
 }
 
-// artifacts are the changes that were published and the tests that passed. A figure of
-// coverage is not among them: nobody measured one.
+// artifacts returns the published changes and the passed tests. Coverage is not included, because omoi does not measure
+// coverage.
 func (w *projecting) artifacts() []object {
 	said := object{}
 	for _, from := range []object{w.agent, w.continuous} {
@@ -245,7 +243,7 @@ func changes(said object) object {
 	return made
 }
 
-// saysOK is the success of a completion (true unless it says no), or the passed of a verdict.
+// saysOK returns whether a completion succeeded (default true) or a verdict passed (default false).
 func saysOK(c db.Command) bool {
 	args := readObject(c.Args)
 	for _, key := range []string{"passed", "success", "ok"} {

@@ -12,9 +12,10 @@ import (
 )
 
 const (
-	retentionMarks = 2000   // sandboxes that one step marks at most
-	retentionBoxes = 200    // sandboxes that one step empties at most
-	retentionRows  = 10_000 // rows that one statement removes at most, about
+	retentionMarks = 2000   // maximum of sandboxes that one step marks
+	retentionBoxes = 200    // maximum of sandboxes whose data one step removes
+	retentionPacks = 5      // retentionBoxes for checkpoints, of which a task has up to checkpoint.max_bytes
+	retentionRows  = 10_000 // approximate maximum of rows that one statement removes
 )
 
 // Clock returns the time of the database.
@@ -23,8 +24,8 @@ func (s *Store) Clock(ctx context.Context) (time.Time, error) {
 	return now, translate("read the clock", err)
 }
 
-// Retain removes a bounded part of a kind's data of tasks that ended before a moment. It first marks what has expired, then
-// drops the partitions of months that hold nothing else, then removes rows. It goes on where an interrupted call stopped.
+// Retain removes a bounded part of a kind's data of tasks that ended before a time. Retain first marks expired data,
+// then drops partitions that hold only marked data, then removes rows. The next call continues after an interruption.
 func (s *Store) Retain(ctx context.Context, kind string, now, before time.Time) (retention.Step, error) {
 	var done retention.Step
 	var err error
@@ -47,12 +48,26 @@ func (s *Store) Retain(ctx context.Context, kind string, now, before time.Time) 
 		}
 	}
 	done.Rows, done.More, err = s.emptyBoxes(ctx, kind)
+	if err == nil && !done.More {
+		var copies int64
+		copies, err = s.removeCopies(ctx, kind, before)
+		done.Rows, done.More = done.Rows+copies, copies > 0
+	}
+	if kind == retention.Checkpoints && err == nil && !done.More {
+		var objects retention.Step
+		objects, err = s.tidy(ctx)
+		done.Rows, done.More = done.Rows+objects.Rows, objects.More
+	}
 	return done, translate("remove expired "+kind, err)
 }
 
 // emptyBoxes removes the marked data of some sandboxes of one month.
 func (s *Store) emptyBoxes(ctx context.Context, kind string) (rows int64, more bool, err error) {
-	open, err := s.q.OpenRemovals(ctx, kind, retentionBoxes)
+	most := retentionBoxes
+	if kind == retention.Checkpoints {
+		most = retentionPacks
+	}
+	open, err := s.q.OpenRemovals(ctx, kind, most)
 	if err != nil || len(open) == 0 {
 		return 0, false, err
 	}
@@ -76,10 +91,21 @@ func (s *Store) emptyBoxes(ctx context.Context, kind string) (rows int64, more b
 		}
 		return q.SettleRemovals(ctx, kind, span.Ids)
 	})
-	return rows, len(some) < len(open) || len(open) == retentionBoxes, err
+	return rows, len(some) < len(open) || len(open) == most, err
 }
 
-// sameMonth returns the first sandboxes, as long as they are of one month and have few events together; at least one.
+// removeCopies removes what some ended forks have copied from other tasks.
+func (s *Store) removeCopies(ctx context.Context, kind string, before time.Time) (int64, error) {
+	switch kind {
+	case retention.Checkpoints:
+		return s.q.RemoveCopies(ctx, before, retentionPacks)
+	case retention.Transcripts:
+		return s.q.RemoveCopiedTranscripts(ctx, before, retentionBoxes)
+	}
+	return 0, nil
+}
+
+// sameMonth returns the first sandboxes of one month with at most retentionRows events in total; at least one.
 func sameMonth(open []db.OpenRemovalsRow) []db.OpenRemovalsRow {
 	events := int64(0)
 	for n, box := range open {
@@ -90,7 +116,7 @@ func sameMonth(open []db.OpenRemovalsRow) []db.OpenRemovalsRow {
 	return open
 }
 
-// removeSpan removes what a kind has in a span of event numbers.
+// removeSpan removes the data of a kind in a range of sequences.
 func (s *Store) removeSpan(ctx context.Context, kind string, span db.RemoveEventsParams) (int64, error) {
 	switch kind {
 	case retention.LargeFields:
@@ -104,21 +130,23 @@ func (s *Store) removeSpan(ctx context.Context, kind string, span db.RemoveEvent
 	return 0, nil
 }
 
-// removeWhole removes what a kind has of sandboxes beside their events.
+// removeWhole removes the data of a kind that is not per event.
 func removeWhole(ctx context.Context, q *db.Queries, kind string, ids []string) (int64, error) {
 	switch kind {
 	case retention.Events:
 		return 0, q.RemoveCounts(ctx, ids)
 	case retention.Transcripts:
 		return q.EmptyTranscripts(ctx, ids)
+	case retention.Checkpoints:
+		return q.RemoveCheckpoints(ctx, ids)
 	case retention.Patches:
 		return q.RemovePatches(ctx, ids)
 	}
 	return 0, nil
 }
 
-// sqlExpiredMonths names the months whose partitions hold no event but those that are marked. The month of the database's own
-// clock is never among them: sandboxes are still born in it.
+// sqlExpiredMonths returns the months whose partitions hold only marked events. The current month of the database is
+// excluded, because new sandboxes are still created in it.
 const sqlExpiredMonths = `SELECT m.month FROM (
 		SELECT right(relname, 6) AS month, to_date(right(relname, 6), 'YYYYMM') AS first FROM pg_inherits JOIN pg_class ON oid = inhrelid
 		WHERE inhparent = 'sandbox_events'::regclass AND relname ~ '_[0-9]{6}$') m
@@ -127,8 +155,8 @@ const sqlExpiredMonths = `SELECT m.month FROM (
 			AND NOT EXISTS (SELECT FROM removals r WHERE r.subject = s.id AND r.kind = 'events'))
 	ORDER BY 1`
 
-// dropMonths drops the partitions of which all is marked. A drop waits for readers, and who reports waits behind it: where it
-// does not get the lock within 200 ms the next pass tries again.
+// dropMonths drops partitions with marked events only. A drop waits for readers and blocks writers meanwhile, so its
+// lock timeout is 200 ms; the next pass tries again.
 func (s *Store) dropMonths(ctx context.Context, now time.Time) (dropped int64, err error) {
 	months, err := collectRows[struct{ Month string }](ctx, s, sqlExpiredMonths, now)
 	if err != nil {
@@ -150,42 +178,43 @@ func (s *Store) dropMonths(ctx context.Context, now time.Time) (dropped int64, e
 	return dropped, nil
 }
 
-// lockTaken reports whether a statement gave up waiting for a lock, or was the victim of a deadlock.
+// lockTaken reports whether a statement timed out waiting for a lock, or was the victim of a deadlock.
 func lockTaken(err error) bool { return ofClass(sqlState(err), "55P03", "40P01") }
 
-// kept is [task.CodeGone] if retention removed that kind of data of a sandbox; of names the sandbox to readers.
+// kept returns [task.CodeGone] if retention removed that kind of data of a sandbox or task; of names the subject in the
+// error.
 func (s *Store) kept(ctx context.Context, kind, subject, of string) error {
 	at, err := s.q.RemovedAt(ctx, subject, kind)
 	if err != nil || len(at) == 0 {
-		return translate("look at what was removed", err)
+		return translate("read removals", err)
 	}
 	return retention.Removed(kind, of, at[0])
 }
 
-// whole is [task.CodeGone] if events are missing among the rows behind a number because retention removed them meanwhile: what is
-// marked is looked at before the rows are read, and again where they do not follow each other.
+// whole returns [task.CodeGone] if retention removed events between the query and the rows. Marks are read before the
+// rows, and again if the sequences have a gap.
 func (s *Store) whole(ctx context.Context, sandboxID, of string, after int64, rows []db.EventsAfterRow) error {
 	if n := len(rows); n > 0 && rows[n-1].Sequence == after+int64(n) {
 		return nil
 	}
 	at, err := s.q.RemovedAfter(ctx, sandboxID, after)
 	if err != nil || len(at) == 0 {
-		return translate("look at what was removed", err)
+		return translate("read removals", err)
 	}
 	return retention.Removed(retention.Events, of, at[0])
 }
 
-// BranchKept is [task.CodeGone] if retention removed the branch of a task, or has found that it was to be removed.
+// BranchKept returns [task.CodeGone] if retention removed the branch of a task, or has marked the branch for removal.
 func (s *Store) BranchKept(ctx context.Context, taskID string) error {
 	return s.kept(ctx, retention.Branches, taskID, "task "+taskID)
 }
 
-// EventsKept is [task.CodeGone] if retention removed the events of a sandbox.
+// EventsKept returns [task.CodeGone] if retention removed the events of a sandbox.
 func (s *Store) EventsKept(ctx context.Context, sandboxID string) error {
 	return s.kept(ctx, retention.Events, sandboxID, "sandbox "+sandboxID)
 }
 
-// FieldsKept is [task.CodeGone] if retention removed the large fields of a sandbox's events.
+// FieldsKept returns [task.CodeGone] if retention removed the large fields of a sandbox's events.
 func (s *Store) FieldsKept(ctx context.Context, sandboxID string) error {
 	return s.kept(ctx, retention.LargeFields, sandboxID, "sandbox "+sandboxID)
 }

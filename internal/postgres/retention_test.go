@@ -15,7 +15,7 @@ import (
 
 const day = 24 * time.Hour
 
-// past is a world in which time is moved by hand.
+// past is a world with an adjustable clock.
 type past struct {
 	world
 
@@ -29,10 +29,10 @@ func newPast(t *testing.T, days int) *past {
 	return &past{world: w, project: w.project(100), now: time.Now().UTC().Truncate(time.Second).AddDate(0, 0, -days)}
 }
 
-// worked is a task, and the sandbox of its only attempt.
+// worked is a task and the sandbox of its only attempt.
 type worked struct{ task, box, patch string }
 
-// start makes a task with a sandbox that is born now.
+// start creates a task with a new sandbox.
 func (p *past) start() worked {
 	p.t.Helper()
 	w := worked{task: task.NewID(), box: task.NewSandboxID(), patch: task.NewID()}
@@ -50,7 +50,7 @@ func (p *past) start() worked {
 	return w
 }
 
-// report stores events of a sandbox, the last with a large field.
+// report stores events of a sandbox, the last one with a large field.
 func (p *past) report(w worked, events int) {
 	p.t.Helper()
 	p.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, created_at, cut)
@@ -60,7 +60,7 @@ func (p *past) report(w worked, events int) {
 	p.exec(`UPDATE sandboxes SET last_sequence = last_sequence + $2, spool_id = 's', spool_watermark = last_sequence + $2 WHERE id = $1`, w.box, events)
 }
 
-// end completes a task, whose sandbox is verified gone.
+// end completes a task and verifies the deletion of its sandbox.
 func (p *past) end(w worked, status task.Status) {
 	p.t.Helper()
 	p.exec(`UPDATE attempts SET ended_at = $2, outcome = $3 WHERE task_id = $1`, w.task, p.now, status)
@@ -69,7 +69,7 @@ func (p *past) end(w worked, status task.Status) {
 		salvage = jsonb_build_object('kind', 'patch', 'ref', $3::text) WHERE id = $1`, w.box, p.now, w.patch)
 }
 
-// pass removes what has been ended for longer than keep.
+// pass removes data of tasks that ended longer than keep ago.
 func (p *past) pass(keep time.Duration, kinds ...string) (total retention.Step) {
 	p.t.Helper()
 	for _, kind := range kinds {
@@ -93,7 +93,7 @@ func stored() []string {
 	return []string{retention.LargeFields, retention.Events, retention.Transcripts, retention.Patches, retention.BusRows}
 }
 
-// A sandbox that has not reported yet may do so at any time: its month is not dropped under it.
+// A sandbox without events may still report, so the partition of its month is kept.
 func TestRetention_KeepsTheMonthOfASilentSandbox(t *testing.T) {
 	t.Parallel()
 	p := newPast(t, 100)
@@ -111,8 +111,8 @@ func TestRetention_KeepsTheMonthOfASilentSandbox(t *testing.T) {
 	require.EqualValues(t, 1, p.pass(day, retention.Events).Partitions, "once it has ended too")
 }
 
-// Over 400 days a task every five days: what ended more than 60 days ago is removed, what is younger and what is open stays
-// whole, and the disk levels off.
+// One task every five days over 400 days: data of tasks that ended more than 60 days ago is removed, newer and open
+// tasks stay complete, and the storage levels off.
 func TestRetention_FourHundredDays(t *testing.T) {
 	t.Parallel()
 	const keep, step, events = 60 * day, 5, 7
@@ -163,7 +163,7 @@ func TestRetention_FourHundredDays(t *testing.T) {
 	require.Zero(t, count(t, p.pool, `SELECT count(*) FROM sandbox_events`)+count(t, p.pool, `SELECT count(*) FROM event_fields`))
 }
 
-// A sandbox that may still exist, and a retry on its way, keep a task open.
+// A sandbox that may still exist, or a pending retry, keeps a task open.
 func TestRetention_KeepsWhatHasNotEnded(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]string{
@@ -188,7 +188,7 @@ func TestRetention_KeepsWhatHasNotEnded(t *testing.T) {
 	}
 }
 
-// A pass that was interrupted between the mark and the removal goes on, and readers already know.
+// An interrupted pass continues, and readers see the marks.
 func TestRetention_ContinuesAnInterruptedPass(t *testing.T) {
 	t.Parallel()
 	p := newPast(t, 100)
@@ -206,13 +206,13 @@ func TestRetention_ContinuesAnInterruptedPass(t *testing.T) {
 	require.Zero(t, count(t, p.pool, `SELECT count(*) FROM removals WHERE NOT done`))
 }
 
-// Readers are told that and when data was removed; the legacy pages are empty.
+// Readers get the time of removal; legacy pages are empty.
 func TestRetention_Readers(t *testing.T) {
 	t.Parallel()
 	p, ctx := newPast(t, 100), t.Context()
 	w := p.start()
 	p.report(w, 1200)
-	_, err := p.store.Events(ctx, ingest.EventQuery{SandboxID: w.box, Type: "agent.tool_use", Limit: 10}) // counts blocks
+	_, err := p.store.Events(ctx, ingest.EventQuery{SandboxID: w.box, Type: "agent.tool_use", Limit: 10}) // creates the count blocks
 	require.NoError(t, err)
 	p.end(w, task.StatusFailed)
 	p.now = p.now.Add(90 * day)
@@ -251,7 +251,7 @@ func TestRetention_Readers(t *testing.T) {
 	require.EqualValues(t, 1200, one[int64](t, p.pool, `SELECT spool_watermark FROM sandboxes WHERE id = $1`, w.box), "marks of senders stay")
 }
 
-// Large fields go before their events: the events stay, and say what they lack.
+// Large fields are removed before their events; the events stay and name the missing fields.
 func TestRetention_LargeFieldsAlone(t *testing.T) {
 	t.Parallel()
 	p := newPast(t, 100)
@@ -267,8 +267,8 @@ func TestRetention_LargeFieldsAlone(t *testing.T) {
 	require.Equal(t, task.CodeGone, task.CodeOf(p.store.FieldsKept(t.Context(), w.box)))
 }
 
-// A retry of a task whose data was removed has events and a transcript of its own again, and its agent is told of the one that
-// is gone.
+// After a removal, a retry has events and a transcript of its own, and its agent learns that the earlier one is
+// removed.
 func TestRetention_RetryOfAnOldTask(t *testing.T) {
 	t.Parallel()
 	p, ctx := newPast(t, 100), t.Context()
@@ -306,7 +306,7 @@ func (p *past) second(w worked) {
 		w.box, p.now, p.org, w.task)
 }
 
-// A reader who has read the first attempt to its end, but not the second, learns that both are gone.
+// A reader that has read only the first attempt learns that both are removed.
 func TestRetention_ReaderBetweenTwoAttempts(t *testing.T) {
 	t.Parallel()
 	p, ctx := newPast(t, 100), t.Context()
@@ -328,7 +328,7 @@ func TestRetention_ReaderBetweenTwoAttempts(t *testing.T) {
 	}
 }
 
-// What comes late to a sandbox without events is refused, as an hour after its end.
+// Late events of a sandbox without events are rejected, as an hour after its end.
 func TestRetention_RefusesLateEvents(t *testing.T) {
 	t.Parallel()
 	p := newPast(t, 100)
@@ -350,7 +350,7 @@ func TestRetention_RefusesLateEvents(t *testing.T) {
 	require.Zero(t, count(t, p.pool, `SELECT count(*) FROM sandbox_events`), fmt.Sprint("of ", w.box))
 }
 
-// Storage shows sizes, and what the next pass removes; afterwards nothing is left to remove.
+// Storage returns sizes and what the next pass removes; afterwards nothing is left to remove.
 func TestRetention_Storage(t *testing.T) {
 	t.Parallel()
 	p, ctx := newPast(t, 100), t.Context()
@@ -382,7 +382,7 @@ func TestRetention_Storage(t *testing.T) {
 	}
 }
 
-// Branches and refs are listed once per end, and not while a younger task is on the branch.
+// Branches and refs are listed once per end, and not while a newer task uses the branch.
 func TestRetention_ExpiredGit(t *testing.T) {
 	t.Parallel()
 	p, ctx := newPast(t, 100), t.Context()

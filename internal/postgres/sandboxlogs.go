@@ -12,26 +12,25 @@ import (
 
 var _ sandboxlog.Store = (*Store)(nil)
 
-// WantLog says that somebody looks at the log of a sandbox for a while, and answers since when
-// by the database's clock.
+// WantLog requests the log of a sandbox for the time patience, and returns the time of the request by the database.
 func (s *Store) WantLog(ctx context.Context, sandboxID string, patience time.Duration) (time.Time, error) {
 	at, err := s.q.WantLog(ctx, sandboxID, patience)
-	return at, translate("ask for the log of sandbox "+sandboxID, err)
+	return at, translate("request the log of sandbox "+sandboxID, err)
 }
 
-// LogState tells whether a log was read to its end since asked, and whether it has ended.
+// LogState reports whether a log was read since asked, and whether the log has ended.
 func (s *Store) LogState(ctx context.Context, sandboxID string, asked time.Time) (fresh, ended bool, err error) {
 	row, _, err := maybe(s.q.LogLook(ctx, &asked, sandboxID))
-	return row.Fresh, row.Kept, translate("look at the log of sandbox "+sandboxID, err)
+	return row.Fresh, row.Kept, translate("read the log state of sandbox "+sandboxID, err)
 }
 
-// LogEnd answers up to where a log is stored.
+// LogEnd returns the position up to which a log is stored.
 func (s *Store) LogEnd(ctx context.Context, sandboxID string) (int64, error) {
 	end, err := s.q.LogEnd(ctx, sandboxID)
 	return end, translate("find the end of the log of sandbox "+sandboxID, err)
 }
 
-// LogParts answers what is stored of a log behind after: whole parts, size bytes together at most or one part.
+// LogParts returns whole parts of a log after a position, at most size bytes or one part.
 func (s *Store) LogParts(ctx context.Context, sandboxID string, after, size int64) ([]sandboxlog.Part, error) {
 	rows, err := s.q.LogParts(ctx, db.LogPartsParams{SandboxID: sandboxID, After: after, MaxBytes: size})
 	return mapAll(rows, func(r db.LogPartsRow) sandboxlog.Part { return sandboxlog.Part(r) }), translate("read the log of sandbox "+sandboxID, err)
@@ -41,12 +40,13 @@ func (s *Store) LogParts(ctx context.Context, sandboxID string, after, size int6
 func (s *Store) WantedLogs(ctx context.Context, hostID string, providers []string) ([]sandboxlog.Wanted, error) {
 	rows, err := s.q.WantedLogs(ctx, hostID, providers)
 	if err != nil {
-		return nil, translate("look for wanted logs", err)
+		return nil, translate("list requested logs", err)
 	}
 	var wanted []sandboxlog.Wanted
 	for _, r := range rows {
 		one := sandboxlog.Wanted{SandboxID: r.ID, TaskID: r.TaskID, Provider: r.Provider, Read: r.Read}
-		if json.Unmarshal(r.Labels, &one.Labels) == nil && one.Labels.SandboxID == r.ID { // else its provider would not know it
+		// otherwise its provider does not know the sandbox
+		if json.Unmarshal(r.Labels, &one.Labels) == nil && one.Labels.SandboxID == r.ID {
 			wanted = append(wanted, one)
 		}
 	}
@@ -59,7 +59,8 @@ func (s *Store) LogRead(ctx context.Context, sandboxID string) (int64, error) {
 	return row.Read, translate("find the end of the log of sandbox "+sandboxID, err)
 }
 
-// AddLog implements [sandboxlog.Store]. What another worker has stored meanwhile is left out.
+// AddLog implements [sandboxlog.Store]. If another worker stored later parts meanwhile, AddLog returns
+// [task.CodeConflict].
 func (s *Store) AddLog(ctx context.Context, sandboxID string, parts []sandboxlog.Part, keep int64) error {
 	err := s.inTx(ctx, func(q *db.Queries) error {
 		_, err := appendLog(ctx, q, sandboxID, parts, keep)
@@ -70,10 +71,10 @@ func (s *Store) AddLog(ctx context.Context, sandboxID string, parts []sandboxlog
 
 // LogLooked implements [sandboxlog.Store].
 func (s *Store) LogLooked(ctx context.Context, sandboxID string) error {
-	return translate("note a look at the log of sandbox "+sandboxID, s.q.LogLooked(ctx, sandboxID))
+	return translate("record a read of the log of sandbox "+sandboxID, s.q.LogLooked(ctx, sandboxID))
 }
 
-// KeepLog implements [sandboxlog.Store]. The first end stays.
+// KeepLog implements [sandboxlog.Store]. A log that has ended does not change.
 func (s *Store) KeepLog(ctx context.Context, sandboxID string, parts []sandboxlog.Part, keep int64) error {
 	err := s.inTx(ctx, func(q *db.Queries) error {
 		done, err := appendLog(ctx, q, sandboxID, parts, keep)
@@ -82,10 +83,10 @@ func (s *Store) KeepLog(ctx context.Context, sandboxID string, parts []sandboxlo
 		}
 		return q.LogKept(ctx, sandboxID)
 	})
-	return translate("keep the log of sandbox "+sandboxID, err)
+	return translate("store the end of the log of sandbox "+sandboxID, err)
 }
 
-// appendLog adds parts to a log that has not ended. done: they stand at its end.
+// appendLog adds parts to a log that has not ended; done is true if the log can end now.
 func appendLog(ctx context.Context, q *db.Queries, sandboxID string, parts []sandboxlog.Part, keep int64) (done bool, err error) {
 	row, err := q.LockLog(ctx, sandboxID)
 	switch {
@@ -94,7 +95,7 @@ func appendLog(ctx context.Context, q *db.Queries, sandboxID string, parts []san
 	case len(parts) == 0:
 		return true, nil
 	case parts[0].First < row.Read:
-		return false, task.Errorf(task.CodeConflict, "another worker stored more of the log")
+		return false, task.Errorf(task.CodeConflict, "Another worker has stored later parts of the log.")
 	}
 	for _, p := range parts {
 		err := q.InsertLogPart(ctx, db.InsertLogPartParams{SandboxID: sandboxID, First: p.First, Last: p.Last, Content: p.Text})

@@ -26,7 +26,7 @@ func (w world) logText(id string, after int64) string {
 	return string(text)
 }
 
-func TestLogsAreWantedWhereTheirSandboxesAre(t *testing.T) {
+func TestWantedLogs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	ctx := t.Context()
@@ -58,7 +58,7 @@ func TestLogsAreWantedWhereTheirSandboxesAre(t *testing.T) {
 	require.True(t, fresh)
 }
 
-func TestALogGrowsOnceAndKeepsItsEnd(t *testing.T) {
+func TestAddLog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	ctx := t.Context()

@@ -11,10 +11,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// savedPiece is how many characters of a text are read at a time; base64 can be cut there.
+// savedPiece is the number of characters that are read at a time. The number is divisible by 4, so that base64 can be
+// decoded per piece.
 const savedPiece = 4 << 20
 
-// SavedWork lists where the work of a task's attempts is, the first attempt first.
+// SavedWork lists the saved work of a task's attempts, first attempt first.
 func (s *Store) SavedWork(ctx context.Context, organizationID, taskID string) ([]savedwork.SavedWork, error) {
 	t, err := s.Task(ctx, organizationID, taskID)
 	if err != nil {
@@ -22,7 +23,7 @@ func (s *Store) SavedWork(ctx context.Context, organizationID, taskID string) ([
 	}
 	all := savedwork.Of(t)
 	if err := s.dateRemoved(ctx, t, all); err != nil {
-		return nil, translate("look at the saved work of task "+taskID, err)
+		return nil, translate("read the saved work of task "+taskID, err)
 	}
 	ids := []string{}
 	for _, one := range all {
@@ -41,10 +42,10 @@ func (s *Store) SavedWork(ctx context.Context, organizationID, taskID string) ([
 			}
 		}
 	}
-	return all, translate("look at the saved work of task "+taskID, err)
+	return all, translate("read the saved work of task "+taskID, err)
 }
 
-// dateRemoved says of saved work when retention removed it.
+// dateRemoved sets when retention removed saved work.
 func (s *Store) dateRemoved(ctx context.Context, t task.Task, all []savedwork.SavedWork) error {
 	patches, err := s.q.TaskRemovals(ctx, retention.Patches, &t.ID)
 	if err != nil {
@@ -66,7 +67,7 @@ func (s *Store) dateRemoved(ctx context.Context, t task.Task, all []savedwork.Sa
 	return err
 }
 
-// nameKept says what a stored text is, and how long when it is read.
+// nameKept sets the kind of a stored text and its decoded size in bytes.
 func nameKept(one *savedwork.SavedWork, text db.SavedTextsRow) {
 	if text.Kind == savedwork.TextBundle {
 		one.Kind = savedwork.Bundle
@@ -77,8 +78,8 @@ func nameKept(one *savedwork.SavedWork, text db.SavedTextsRow) {
 	}
 }
 
-// SavedPiece answers a piece of a patch or a bundle as it was in the sandbox, counted from 0; an empty one is behind the end.
-// [task.CodeNotFound] if the task has no such text.
+// SavedPiece returns a piece of a patch or bundle by its number from 0; empty after the end. [task.CodeNotFound] if the
+// task has no such text.
 func (s *Store) SavedPiece(ctx context.Context, taskID, textID string, piece int) ([]byte, error) {
 	first := piece*savedPiece + 1
 	row, err := s.q.SavedPiece(ctx, db.SavedPieceParams{First: first, Most: savedPiece, TaskID: &taskID, ID: textID})

@@ -10,7 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// unpublished is a task that failed since its work could not be published.
+// unpublished returns a task that failed while publishing.
 func (w world) unpublished(edit string) asked {
 	w.t.Helper()
 	a := w.task(w.project(5), edit)
@@ -22,7 +22,7 @@ func (w world) unpublished(edit string) asked {
 	w.exec(`UPDATE tasks SET provider = 'local', agent = 'scripted' WHERE id = $1`, a.id)
 	again := asked{id: a.id, command: w.command(a.id, contract.CommandRetry, `{}`), run: "again"}
 	w.load(again)
-	w.exec(`UPDATE tasks SET provider = 'external', agent = 'external' WHERE id = $1`, a.id) // for which there is room
+	w.exec(`UPDATE tasks SET provider = 'external', agent = 'external' WHERE id = $1`, a.id) // a provider with room
 	return again
 }
 
@@ -33,8 +33,8 @@ func (w world) attempts(a asked) []task.Attempt {
 	return got.Attempts
 }
 
-// An attempt whose work a retry has published has not failed.
-func TestWorkThatIsPublishedLaterDidNotFail(t *testing.T) {
+// An attempt whose work a retry published did not fail.
+func TestPublishedLater_ClearsFailure(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.unpublished("")
@@ -46,8 +46,8 @@ func TestWorkThatIsPublishedLaterDidNotFail(t *testing.T) {
 	require.Equal(t, "published by a retry; before: A rule protects the branch.", got.Reason)
 }
 
-// One whose work was done again has, and so has one that failed of something else.
-func TestWorkThatWasDoneAgainDidFail(t *testing.T) {
+// An attempt whose work was done again failed, and so did one with another failure.
+func TestPublishedLater_RepeatedWorkFailed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.unpublished("")
@@ -60,8 +60,8 @@ func TestWorkThatWasDoneAgainDidFail(t *testing.T) {
 	require.Equal(t, []string{"failed", "completed"}, []string{w.attempts(a)[0].Outcome, w.attempts(a)[1].Outcome})
 }
 
-// Saved work that was brought to its branch and judged there was published with the verdict.
-func TestWorkThatIsJudgedLaterDidNotFail(t *testing.T) {
+// Saved work that was pushed and approved counts as published.
+func TestPublishedLater_ApprovedWork(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.unpublished("validation_rounds = 3")

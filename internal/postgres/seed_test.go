@@ -13,7 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// TestSeedStatements runs the SQL of the first seed document as it stands there.
+// The test runs the SQL of the seed document unchanged.
 func TestSeedStatements(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
@@ -45,7 +45,7 @@ func TestSeedStatements(t *testing.T) {
 	require.Equal(t, "agent-7", tasks[0]["assigned_agent_id"])
 }
 
-// TestTask_NamesLastSandbox holds every kind of end, and clears the sandbox for a retry only.
+// The sandbox stays with each kind of end and is cleared for a retry only.
 func TestTask_NamesLastSandbox(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
@@ -75,7 +75,7 @@ func TestTask_NamesLastSandbox(t *testing.T) {
 	require.Empty(t, w.row(never.id, "sandbox_id"))
 }
 
-// TestResolve_AgentID finds the sandbox of an agent by the ID that the agent reported, else by the sandbox's.
+// An agent is found by the ID that it reported, else by the sandbox ID.
 func TestResolve_AgentID(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})

@@ -8,7 +8,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/postgres"
 )
 
-func TestWhatRanOutIsCountedUpToAnAttempt(t *testing.T) {
+func TestRanOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")

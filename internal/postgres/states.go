@@ -10,8 +10,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/ingest"
 )
 
-// storedNames are the values of a column that the API names otherwise, by their names in the API. All other values have
-// the same name in both. The values are frozen with the schema.
+// storedNames maps names in the API to the stored values of a column, where they differ. Stored values are frozen with
+// the schema.
 type storedNames map[string]string
 
 func (n storedNames) stored(named string) string { return cmp.Or(n[named], named) }
@@ -25,7 +25,7 @@ func (n storedNames) named(stored string) string {
 	return stored
 }
 
-// feedbackNames are those of the states of feedback, and of notices.
+// feedbackNames applies to the states of feedback and of notices.
 func feedbackNames() storedNames {
 	return storedNames{feedback.StatePending: "held", feedback.StateAcknowledged: "heard", feedback.StateTaskCreated: "started"}
 }
@@ -40,5 +40,5 @@ func deliveryNames() storedNames {
 
 func interventionNames() storedNames { return storedNames{guardian.InterventionRejected: "refused"} }
 
-// sourceNames are those of the source of a duplicate.
+// sourceNames applies to the source of a duplicate.
 func sourceNames() storedNames { return storedNames{conductor.SourceText: "words"} }

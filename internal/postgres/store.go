@@ -13,45 +13,48 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/omoi-dev/omoi/internal/checkpoint"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/cost"
 	"github.com/omoi-dev/omoi/internal/credential"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 )
 
-// Config is what the store is told. The zero value works: every field has a default.
+// Config configures a [Store]. The zero value works: every field has a default.
 type Config struct {
-	// Settings are frozen into the history of each task that is loaded. Durations that are
-	// zero get the defaults that [contract.Settings] names.
+	// Settings are stored in the history of each task that is loaded. Zero durations get the defaults that
+	// [contract.Settings] names.
 	Settings contract.Settings
-	// MaxUnverified is how many sandboxes may be neither live nor verified gone before new
-	// ones wait; 0 means as many as there are slots, and 20 at least.
+	// MaxUnverified is the maximum of sandboxes of a provider whose attempt has ended and that may still exist. At the
+	// limit new sandboxes wait. Default: the sum of the concurrency limits of all projects, at least 20.
 	MaxUnverified int
-	// HostFresh is how long ago a host may have reported and still be given sandboxes;
-	// default 30 s.
+	// HostFresh is the maximum age of the heartbeat of a host that gets sandboxes; default 30 s.
 	HostFresh time.Duration
-	// LimitApart is how far apart tasks on one credential go on after its provider's limit has reset; default 2 s.
+	// LimitApart is the interval between tasks on one credential that resume after a rate limit; default 2 s.
 	LimitApart time.Duration
-	// Machine is the name, for people, of the machine that this process runs on.
+	// Machine is the display name of the machine of this process.
 	Machine string
-	// Version is that of this binary; a host reports it.
+	// Version is the version of this binary, which hosts report.
 	Version string
-	// PulsePeriod is how often intake and relay beat; silence of three periods is an
-	// outage. Default 5 s.
+	// PulsePeriod is the interval of component heartbeats. A silence of three periods is an outage. Default 5 s.
 	PulsePeriod time.Duration
-	// SecondLook is how long after the first look a sandbox elsewhere is seen to be gone again, for receipts.
+	// SecondLook is the delay of the second absence check of remote sandboxes, for receipts.
 	SecondLook time.Duration
-	// Prices are those of providers by name, for sandboxes that are made from now on.
+	// Prices are the prices of new sandboxes by provider.
 	Prices map[string]cost.SandboxPrice
-	// Ring encrypts the env of tasks; nil: it is stored as it came.
+	// Ring encrypts the env of tasks; nil: env is stored in plain text.
 	Ring *credential.Ring
-	// Log receives what the store notices about itself; nil discards it.
+	// Log receives log messages; nil: none.
 	Log *slog.Logger
-	// Counter is told of begins and ends; nil: nobody is.
+	// MaxCheckpoints is the number of bytes that the packs of a task's checkpoints may have; default 1 GiB.
+	MaxCheckpoints int64
+	// Packs stores packs of checkpoints instead of the database; nil: the database does.
+	Packs checkpoint.Packs
+	// Counter counts attempts and ends; nil: none.
 	Counter Counter
 }
 
-// Store is the only code that speaks SQL. It is safe for concurrent use.
+// Store is the only code that uses SQL. A Store is safe for concurrent use.
 type Store struct {
 	pool *pgxpool.Pool
 	q    *db.Queries
@@ -59,14 +62,16 @@ type Store struct {
 
 	known   knownSandboxes
 	disk    disk
-	commits func() (*pgxpool.Pool, error) // connections of the intake alone, made when it first needs one
-	opened  atomic.Pointer[pgxpool.Pool]  // those, once they are made
-	closed  atomic.Bool                   // before opened is looked at
+	uploads chan struct{}                 // uploads of checkpoints in progress
+	moving  sync.Mutex                    // held while the pack of a new checkpoint is moved to the object store
+	moves   atomic.Int64                  // time before which no new pack is moved to the object store, in Unix nanoseconds
+	commits func() (*pgxpool.Pool, error) // pool of ingest, created at first use
+	opened  atomic.Pointer[pgxpool.Pool]  // the pool of ingest, once it is created
+	closed  atomic.Bool                   // set by Close before it reads opened
 }
 
-// Open connects to the database at url and asks it once. A driver in the scheme
-// ("postgresql+asyncpg://") is dropped. The caller closes the store. A database that
-// cannot be reached is [task.CodeUnavailable].
+// Open connects to the database at url and checks the connection. A driver in the scheme ("postgresql+asyncpg://") is
+// removed. The caller closes the store. [task.CodeUnavailable] if the database cannot be reached.
 func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 	pool, err := Connect(ctx, url)
 	if err != nil {
@@ -75,7 +80,7 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 	return New(pool, cfg), nil
 }
 
-// Connect opens a pool on the database at url and asks it once. The caller closes it.
+// Connect opens a pool on the database at url and checks the connection. The caller closes the pool.
 func Connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	conf, err := pgxpool.ParseConfig(PlainURL(url))
 	if err != nil {
@@ -94,16 +99,16 @@ func Connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	return pool, nil
 }
 
-// idleLimitName ends a session that does nothing in the middle of a transaction: a process that
-// hangs there must not keep its rows locked for everybody else. Ours last milliseconds.
+// idleLimitName ends a session that is idle in a transaction, so that a hanging process does not keep rows locked.
+// Transactions of omoi take milliseconds.
 const idleLimitName = "idle_in_transaction_session_timeout"
 
-// jitName compiles what looks expensive, at each call anew. Plans that may not read whole tables look so where they
-// must, and ours read a few rows: the gate would be compiled for seconds to run for milliseconds.
+// jitName is off, because omoi's queries look expensive to the planner and read few rows: PostgreSQL would compile the
+// admission for seconds at each call to run it for milliseconds.
 const jitName = "jit"
 
-// settle makes the settings of each session that the address does not choose. It does so by statements: poolers
-// between us and the database refuse parameters of the start that they do not know.
+// settle sets the session settings that the URL does not set. It uses statements, because connection poolers reject
+// unknown startup parameters.
 func settle(chosen map[string]string) func(context.Context, *pgx.Conn) error {
 	var statements []string
 	for _, setting := range [][2]string{{idleLimitName, "30s"}, {jitName, "off"}} {
@@ -117,17 +122,17 @@ func settle(chosen map[string]string) func(context.Context, *pgx.Conn) error {
 	}
 }
 
-// New makes a store on a pool that is open already; closing the store closes the pool.
+// New returns a store on an open pool; closing the store closes the pool.
 func New(pool *pgxpool.Pool, cfg Config) *Store {
-	s := &Store{pool: pool, q: db.New(pool), cfg: cfg.withDefaults()}
+	s := &Store{pool: pool, q: db.New(pool), cfg: cfg.withDefaults(), uploads: make(chan struct{}, maxUploads)}
 	s.commits = sync.OnceValues(s.openCommits)
 	return s
 }
 
-// Pool is the pool behind the store.
+// Pool returns the pool of the store.
 func (s *Store) Pool() *pgxpool.Pool { return s.pool }
 
-// Close closes every connection; it waits for those in use. None is opened afterwards.
+// Close closes all connections and waits for those in use. No connection is opened afterwards.
 func (s *Store) Close() {
 	s.closed.Store(true)
 	if commits := s.opened.Load(); commits != nil {
@@ -136,7 +141,7 @@ func (s *Store) Close() {
 	s.pool.Close()
 }
 
-// PlainURL drops the driver from the scheme of a database URL.
+// PlainURL removes the driver from the scheme of a database URL.
 func PlainURL(url string) string {
 	scheme, rest, ok := strings.Cut(url, "://")
 	if !ok {
@@ -146,8 +151,8 @@ func PlainURL(url string) string {
 	return scheme + "://" + rest
 }
 
-// inTx runs do in one transaction, again while the database names a conflict that
-// repeating solves. do must not have side effects outside the transaction.
+// inTx runs do in one transaction, and repeats it after serialization failures and deadlocks. do must have no side
+// effects outside of the transaction.
 func (s *Store) inTx(ctx context.Context, do func(q *db.Queries) error) error {
 	const tries = 5
 	var err error
@@ -160,7 +165,7 @@ func (s *Store) inTx(ctx context.Context, do func(q *db.Queries) error) error {
 	return s.wrote(ctx, err)
 }
 
-// txResult returns what do returns in one transaction; see [Store.inTx].
+// txResult returns the result of do in one transaction; see [Store.inTx].
 func txResult[T any](ctx context.Context, s *Store, do func(q *db.Queries) (T, error)) (out T, err error) {
 	err = s.inTx(ctx, func(q *db.Queries) (err error) {
 		out, err = do(q)
@@ -175,16 +180,17 @@ func (c Config) withDefaults() Config {
 	c.PulsePeriod = cmp.Or(c.PulsePeriod, 5*time.Second)
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	c.Counter = cmp.Or[Counter](c.Counter, noCounter{})
+	c.MaxCheckpoints = cmp.Or(c.MaxCheckpoints, 1<<30) //nolint:mnd // the documented default
 	return c
 }
 
-// What no operator sets.
+// Defaults without a setting.
 const (
-	// unknownRetry is the first pause after an observation that learned nothing; it doubles up to 32 times. It is as
-	// long as an API needs to restart.
+	// unknownRetry is the first delay after a check without a result; it doubles with each further one, up to 32 times
+	// the value. An API restart takes about this long.
 	unknownRetry = 10 * time.Second
-	// maxSignals is how many signals a workflow run takes before it continues as new. Temporal allows 10,000 a run and
-	// 51,200 events, of which a signal makes about four.
+	// maxSignals is the number of signals after which a workflow run continues as new. Temporal allows 10,000 signals
+	// and 51,200 events per run; a signal makes about four events.
 	maxSignals = 2000
 )
 
@@ -206,13 +212,12 @@ func settingsWithDefaults(s contract.Settings) contract.Settings {
 
 const sqlPlans = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off"
 
-// maxCommits is how many connections the intake opens at most: one for each of its committers, and
-// one for what is reported in the name of lost sandboxes.
+// maxCommits is the maximum of connections of ingest: one for each committer, and one for events of lost sandboxes.
 const maxCommits = 5
 
-// openCommits makes a second pool beside the store's own. Plans that its connections make on
-// empty tables serve for hours; without these settings they would scan the tables when those
-// have grown. To say so in each transaction would be one more statement in each.
+// openCommits opens the pool of ingest. Its connections keep cached plans for hours. A plan from a time of small tables
+// would scan whole tables after they have grown, so these plans are disabled per connection; a SET in each transaction
+// would cost one more statement.
 func (s *Store) openCommits() (*pgxpool.Pool, error) {
 	conf := s.pool.Config()
 	conf.MinConns, conf.MinIdleConns, conf.MaxConns = 0, 0, min(conf.MaxConns, maxCommits)
@@ -226,7 +231,7 @@ func (s *Store) openCommits() (*pgxpool.Pool, error) {
 	}
 	pool, err := pgxpool.NewWithConfig(context.Background(), conf)
 	if err != nil {
-		return nil, fmt.Errorf("open connections for the intake: %w", err)
+		return nil, fmt.Errorf("open connections of ingest: %w", err)
 	}
 	s.opened.Store(pool)
 	if s.closed.Load() {

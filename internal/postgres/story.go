@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
@@ -9,8 +10,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Story is what is known of how a task was done, with what its attempt at work has used by now, and of the tasks
-// before it in its pull request. [task.CodeNotFound] if there is no such task.
+// Story returns the data of a task's pull request: how the task was done, the usage so far, and the earlier tasks of
+// the same pull request. [task.CodeNotFound] if the task does not exist.
 func (s *Store) Story(ctx context.Context, organizationID, taskID string) (receipt.PullRequestData, error) {
 	story, err := s.storyOf(ctx, organizationID, taskID)
 	if err != nil {
@@ -21,7 +22,7 @@ func (s *Store) Story(ctx context.Context, organizationID, taskID string) (recei
 	}
 	earlier, err := s.q.EarlierTasks(ctx, taskID)
 	if err != nil {
-		return receipt.PullRequestData{}, translate("look for the tasks before task "+taskID, err)
+		return receipt.PullRequestData{}, translate("list the tasks before task "+taskID, err)
 	}
 	for _, id := range earlier {
 		one, err := s.storyOf(ctx, organizationID, id)
@@ -33,10 +34,10 @@ func (s *Store) Story(ctx context.Context, organizationID, taskID string) (recei
 	return story, nil
 }
 
-// storyOf is the story of one task alone.
+// storyOf returns the data of one task.
 func (s *Store) storyOf(ctx context.Context, organizationID, taskID string) (receipt.PullRequestData, error) {
 	if err := meterTask(ctx, s.q, organizationID, taskID); err != nil {
-		return receipt.PullRequestData{}, translate("count what the agents of task "+taskID+" have used", err)
+		return receipt.PullRequestData{}, translate("update the usage of task "+taskID, err)
 	}
 	t, err := s.Task(ctx, organizationID, taskID)
 	if err != nil {
@@ -48,7 +49,7 @@ func (s *Store) storyOf(ctx context.Context, organizationID, taskID string) (rec
 	}
 	spoken, err := s.q.Spoken(ctx, &taskID)
 	if err != nil {
-		return receipt.PullRequestData{}, translate("read who spoke to the agents of task "+taskID, err)
+		return receipt.PullRequestData{}, translate("read the message senders of task "+taskID, err)
 	}
 	story.Spoken = mapAll(spoken, func(r db.SpokenRow) receipt.Spoken {
 		return receipt.Spoken{By: r.SenderKind, Kind: r.Kind, Count: int(r.Times)}
@@ -56,7 +57,7 @@ func (s *Store) storyOf(ctx context.Context, organizationID, taskID string) (rec
 	return story, s.lastWords(ctx, &story)
 }
 
-// lastWords adds what the newest agent said at its end that did not judge but work.
+// lastWords adds what the newest agent other than a validator reported at its end.
 func (s *Store) lastWords(ctx context.Context, story *receipt.PullRequestData) error {
 	worker := ""
 	for _, a := range story.Task.Attempts {
@@ -66,7 +67,7 @@ func (s *Store) lastWords(ctx context.Context, story *receipt.PullRequestData) e
 	}
 	own, err := s.q.OwnAgentAlone(ctx, worker)
 	if err != nil {
-		return translate("read who spoke for task "+story.Task.ID, err)
+		return translate("read the event senders of task "+story.Task.ID, err)
 	}
 	rows, err := s.q.Decisive(ctx, worker, event.Types(event.Completion))
 	for _, r := range rows {
@@ -76,11 +77,16 @@ func (s *Store) lastWords(ctx context.Context, story *receipt.PullRequestData) e
 		}
 		tests(said, own, story)
 		story.ChangedNothing = story.ChangedNothing || own && said.yes("changed_nothing")
+		var files int
+		if own && json.Unmarshal(said["committed_by_omoi"], &files) == nil {
+			story.CommittedByOmoi = files
+		}
 	}
-	return translate("read the agent's last words of task "+story.Task.ID, err)
+	return translate("read the completion of task "+story.Task.ID, err)
 }
 
-// tests adds what an event says of tests. That omoi ran them is known where nobody else can have said so; else it is a claim.
+// tests adds the reported test result. The result counts as omoi's own only if no other sender can have written it;
+// otherwise it is a claim.
 func tests(told object, own bool, story *receipt.PullRequestData) {
 	if own && told.yes("tests_run") {
 		story.TestsPassed = new(told.yes("tests_passed"))

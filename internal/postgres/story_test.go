@@ -49,7 +49,7 @@ func said(eventType, data string) ingest.Event {
 	return ingest.Event{Type: eventType, Source: ingest.SourceAgent, Data: json.RawMessage(data)}
 }
 
-// post stores requests as the intake does.
+// post stores requests as ingest does.
 func (w world) post(requests ...ingest.Request) {
 	w.t.Helper()
 	outcomes, err := w.store.CommitEvents(w.t.Context(), ingest.Commit{Requests: requests})
@@ -59,8 +59,8 @@ func (w world) post(requests ...ingest.Request) {
 	}
 }
 
-// That omoi ran the tests is its own agent program's to say. Where anything else was sent from the sandbox it is a claim.
-func TestAStoryBelievesNoForgedTests(t *testing.T) {
+// Only omoi's own agent program can report that omoi ran the tests. With events of other senders the result is a claim.
+func TestStory_ForgedTests(t *testing.T) {
 	t.Parallel()
 	claim := said("continuous.completed", `{"validation_passed":true,"tests_run":true,"tests_passed":true,"changed_nothing":true}`)
 	started := said("agent.started", `{}`)
@@ -87,8 +87,8 @@ func TestAStoryBelievesNoForgedTests(t *testing.T) {
 	}
 }
 
-// A sandbox that omoi did not make has no program of omoi's, however it numbers what it says.
-func TestAStoryOfAnotherMachineIsAClaim(t *testing.T) {
+// A sandbox that omoi did not create does not run omoi's program, whatever its sequences.
+func TestStory_ExternalSandbox(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(1), "")
@@ -100,7 +100,7 @@ func TestAStoryOfAnotherMachineIsAClaim(t *testing.T) {
 	require.True(t, story.TestsSaid)
 }
 
-func TestAStoryHoldsWhatTheAttemptAtWorkHasUsed(t *testing.T) {
+func TestStory_UsageOfRunningAttempt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(1), "")
@@ -114,8 +114,8 @@ func TestAStoryHoldsWhatTheAttemptAtWorkHasUsed(t *testing.T) {
 	require.InDelta(t, 1.5, *at.CostUSD, 1e-9)
 }
 
-// The story of a task that feedback began tells of those before it, in their order.
-func TestAStoryTellsOfTheTasksBefore(t *testing.T) {
+// A follow-up task's data contains the earlier tasks in order.
+func TestStory_EarlierTasks(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t, postgres.Config{}).pull(feedback.ModeRevise)
 	box := p.works()

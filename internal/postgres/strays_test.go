@@ -14,7 +14,7 @@ import (
 	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
-// takenOver is the task as a run sees it that was reset to a point after its loading and before an attempt that is open since.
+// takenOver returns the task as seen by a run that was reset to a point after loading and before an open attempt.
 func (w world) takenOver(a asked, ordinal int64) asked {
 	w.t.Helper()
 	a.run = "run-" + task.NewSandboxID()
@@ -24,8 +24,8 @@ func (w world) takenOver(a asked, ordinal int64) asked {
 	return a
 }
 
-// A run that was reset to before an attempt knows nothing of it: it ends, and the next one waits until its sandbox is gone.
-func TestAResetToBeforeAnAttemptBeginsNoneBesideIt(t *testing.T) {
+// A run that was reset to before an attempt ends that attempt, and the next one waits for the deletion of its sandbox.
+func TestBeginAttempt_AfterReset(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{Settings: contract.Settings{CleanupWait: time.Hour}})
 	a := w.task(w.project(5), "provider = 'daytona'")
@@ -50,7 +50,7 @@ func TestAResetToBeforeAnAttemptBeginsNoneBesideIt(t *testing.T) {
 	require.Equal(t, 2, w.begin(reset, in.Ordinal).Number)
 }
 
-func TestATaskEndsWithWhatAnotherRunLeftOpen(t *testing.T) {
+func TestSaveTaskState_EndsOpenAttempts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "provider = 'daytona'")
@@ -63,8 +63,8 @@ func TestATaskEndsWithWhatAnotherRunLeftOpen(t *testing.T) {
 	require.Equal(t, live.SandboxID, left[0].SandboxID)
 }
 
-// Whatever left an attempt open that no run can end, the reaper comes to its sandbox.
-func TestStrayAttemptsAreEnded(t *testing.T) {
+// The reaper cleans up the sandbox of an open attempt that no run can end.
+func TestEndStrays(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	alive, over, followed := w.task(w.project(5), ""), w.task(w.project(5), ""), w.task(w.project(5), "")
@@ -85,8 +85,8 @@ func TestStrayAttemptsAreEnded(t *testing.T) {
 	require.Equal(t, string(task.ReasonReset), one[string](t, w.pool, why, followed.id))
 }
 
-// What the reaper asks each minute does not cost more with each attempt and each sandbox that ever was.
-func TestTheReaperFindsWhatItLooksForByIndexes(t *testing.T) {
+// The queries of a reaper pass do not slow down with the number of attempts and sandboxes.
+func TestReaper_UsesIndexes(t *testing.T) {
 	t.Parallel()
 	conn, err := pgtest.New(t).Acquire(t.Context())
 	require.NoError(t, err)

@@ -11,17 +11,17 @@ import (
 	tabletest "github.com/omoi-dev/omoi/internal/testkit/tables"
 )
 
-// TestBeginAttempt_WritesWhatTheTableSaysOfAProvider also of one that was added to it.
+// The test also adds a provider to the table.
 //
 //nolint:paralleltest // it changes the tables
-func TestBeginAttempt_WritesWhatTheTableSaysOfAProvider(t *testing.T) {
+func TestBeginAttempt_WritesCapabilities(t *testing.T) {
 	tabletest.AddDummy(t)
 	w := newWorld(t, postgres.Config{})
 	queues := map[bool]map[bool]string{
 		true: {true: contract.QueueHost("host"), false: contract.QueueSandboxes}, false: {false: contract.QueueTasks},
 	}
 	for _, p := range task.Providers {
-		w.hostSeen("host", []string{task.ProviderLocal, task.ProviderDocker}, 0)
+		w.hostSeen("host", task.ProviderNames(), 0)
 		a := w.task(w.project(5), "provider = '"+p.Name+"'")
 		w.load(a)
 		live := w.begin(a, 1)

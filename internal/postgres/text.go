@@ -19,16 +19,16 @@ const (
 	textFeedback = "feedback"
 )
 
-// SaveText stores a long text and answers its id. taskID may be empty. What PostgreSQL cannot
-// hold (NUL, bytes that are no UTF-8) is replaced.
+// SaveText stores a text and returns its ID. taskID may be empty. NUL and invalid UTF-8, which PostgreSQL cannot store,
+// are replaced.
 func (s *Store) SaveText(ctx context.Context, taskID, kind, content string) (string, error) {
 	id := task.NewID()
 	err := saveText(ctx, s.q, db.InsertTextParams{ID: id, TaskID: orNull(taskID), Kind: kind, Content: content})
 	return id, translate("store a text", err)
 }
 
-// SaveBase64 stores a text of any length, of which little is held in memory at a time. In base64 no byte has a meaning of its own
-// for COPY.
+// SaveBase64 streams a base64 text of any length into a row by COPY. Base64 contains no characters that COPY would
+// interpret.
 func (s *Store) SaveBase64(ctx context.Context, taskID, kind string, content io.Reader) (string, error) {
 	id, owner := task.NewID(), taskID
 	if owner == "" {
@@ -42,13 +42,13 @@ func (s *Store) SaveBase64(ctx context.Context, taskID, kind string, content io.
 	return id, translate("store a long text", err)
 }
 
-// Text answers a stored text; [task.CodeNotFound] if there is none of that id.
+// Text returns a stored text; [task.CodeNotFound] if there is none.
 func (s *Store) Text(ctx context.Context, id string) (string, error) {
 	content, err := s.q.TextByID(ctx, id)
 	return content, translate("read text "+id, err)
 }
 
-// SaveErrors stores the texts of errors that a digest names. Storing one again changes nothing.
+// SaveErrors stores the error texts that a digest names. A repeated call changes nothing.
 func (s *Store) SaveErrors(ctx context.Context, taskID string, errs []digest.ErrorText) error {
 	for _, e := range errs {
 		err := saveText(ctx, s.q, db.InsertTextParams{ID: e.ID, TaskID: orNull(taskID), Kind: textError, Content: e.Content})
@@ -64,12 +64,12 @@ func saveText(ctx context.Context, q *db.Queries, text db.InsertTextParams) erro
 	return q.InsertText(ctx, text)
 }
 
-// storable is text as PostgreSQL takes it.
+// storable returns text without characters that PostgreSQL cannot store.
 func storable(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// firstRunes keeps at most n characters.
+// firstRunes returns at most n characters.
 func firstRunes(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s
@@ -77,7 +77,7 @@ func firstRunes(s string, n int) string {
 	return string([]rune(s)[:n])
 }
 
-// orNull is the value, or null for zero.
+// orNull returns a pointer to v, or nil for the zero value.
 func orNull[T comparable](v T) *T {
 	var zero T
 	if v == zero {

@@ -16,7 +16,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/ticket"
 )
 
-// Ticket answers one ticket of an organization with the ids of its tasks.
+// Ticket returns a ticket of an organization with the IDs of its tasks.
 func (s *Store) Ticket(ctx context.Context, organizationID, id string) (client.Ticket, error) {
 	row, err := s.q.TicketByID(ctx, organizationID, id)
 	if err != nil {
@@ -27,7 +27,7 @@ func (s *Store) Ticket(ctx context.Context, organizationID, id string) (client.T
 	return found[0], err
 }
 
-// Tickets lists the tickets of an organization, newest first; those of nil projects are all.
+// Tickets lists the tickets of an organization, newest first. Without project IDs, all tickets are listed.
 func (s *Store) Tickets(ctx context.Context, organizationID string, q client.TicketQuery) (client.Page[client.Ticket], error) {
 	found, err := pageOf(q.PageRequest, func(p place) ([]db.ListTicketsRow, error) {
 		return s.q.ListTickets(ctx, db.ListTicketsParams{
@@ -40,7 +40,7 @@ func (s *Store) Tickets(ctx context.Context, organizationID string, q client.Tic
 	return found, errors.Join(s.diagnosed(ctx, found.Items), s.blocked(ctx, found.Items))
 }
 
-// diagnosed adds what was found of tickets.
+// diagnosed adds the diagnoses of tickets.
 func (s *Store) diagnosed(ctx context.Context, tickets []client.Ticket) error {
 	rows, err := s.q.TicketDiagnoses(ctx, mapAll(tickets, func(t client.Ticket) string { return t.ID }))
 	for _, row := range rows {
@@ -51,7 +51,7 @@ func (s *Store) diagnosed(ctx context.Context, tickets []client.Ticket) error {
 			}
 		}
 	}
-	return translate("read what was found of tickets", err)
+	return translate("read the diagnoses of tickets", err)
 }
 
 // blocked adds why tickets are blocked.
@@ -88,7 +88,7 @@ func whyBlocked(row db.BlockingTasksRow) string {
 func ticketOf(r db.ListTicketsRow) client.Ticket {
 	row := r.Ticket
 	var tasks []ticket.Task
-	_ = json.Unmarshal(r.Tasks, &tasks) // the query builds it
+	_ = json.Unmarshal(r.Tasks, &tasks) // the query builds the value
 	return client.Ticket{
 		ID: row.ID, Key: row.Key, ProjectID: row.ProjectID, Title: row.Title, Description: row.Description, TicketType: row.TicketType,
 		PhaseID: row.PhaseID, Status: ticket.Status(tasks), Blocked: r.Blocked, Priority: row.Priority, Context: row.Context,

@@ -12,27 +12,22 @@ import (
 	"github.com/omoi-dev/omoi/internal/transcript"
 )
 
-// AppendTranscript adds a piece to the transcript of an agent's run. A piece that does not
-// follow what is stored changes nothing and is told so by the mark; one that is stored
-// already is stored. Errors: [task.CodeNotFound] for an unknown sandbox, [task.CodeGone] an
-// hour after it is verified gone, [task.CodeConflict] for the run of another sandbox and for a
-// run too many.
+// AppendTranscript appends a piece to the transcript of an agent's run. A piece that does not follow the stored ones
+// changes nothing; the returned mark says where to continue. A stored piece that is sent again counts as stored.
+// Errors: [task.CodeNotFound] for an unknown sandbox, [task.CodeConflict] for a run of another sandbox and above the limit of runs.
 func (s *Store) AppendTranscript(ctx context.Context, p transcript.Piece) (transcript.Mark, error) {
 	mark, err := txResult(ctx, s, func(q *db.Queries) (transcript.Mark, error) { return appendTranscript(ctx, q, p) })
 	return mark, translate("store the transcript", err)
 }
 
 func appendTranscript(ctx context.Context, q *db.Queries, p transcript.Piece) (transcript.Mark, error) {
-	box, err := q.TranscriptSandbox(ctx, p.SandboxID)
-	switch {
-	case err != nil:
+	taskID, err := q.TranscriptSandbox(ctx, p.SandboxID)
+	if err != nil {
 		return transcript.Mark{}, missing(translate("find the sandbox", err), "There is no sandbox %s.", p.SandboxID)
-	case box.Over:
-		return transcript.Mark{}, task.Errorf(task.CodeGone, "Sandbox %s is deleted.", p.SandboxID).WithKind(task.KindSandboxDeleted)
 	}
 	begins := p.Offset == 0 && p.Sum == 0
-	if begins { // a run that nobody knows begins; its row is locked like any other
-		begin := db.BeginTranscriptParams{RunKey: p.RunID, SessionID: p.SessionID, TaskID: box.TaskID, SandboxID: p.SandboxID, Most: transcript.MaxRuns}
+	if begins { // create the row of a new run, then lock it as for any other run
+		begin := db.BeginTranscriptParams{RunKey: p.RunID, SessionID: p.SessionID, TaskID: taskID, SandboxID: p.SandboxID, Most: transcript.MaxRuns}
 		if err := q.BeginTranscript(ctx, begin); err != nil {
 			return transcript.Mark{}, err
 		}
@@ -49,7 +44,7 @@ func appendTranscript(ctx context.Context, q *db.Queries, p transcript.Piece) (t
 	return settlePiece(ctx, q, p, row)
 }
 
-// settlePiece compares the piece with what is stored, whose row is locked.
+// settlePiece compares the piece with the locked row.
 func settlePiece(ctx context.Context, q *db.Queries, p transcript.Piece, row db.LockTranscriptRow) (transcript.Mark, error) {
 	if p.Replace {
 		row = db.LockTranscriptRow{SandboxID: row.SandboxID}
@@ -59,11 +54,11 @@ func settlePiece(ctx context.Context, q *db.Queries, p transcript.Piece, row db.
 	then := transcript.Mark{Stored: true, Received: p.Offset + int64(len(p.Content)), Sum: sum, CutBytes: row.Cut}
 	switch {
 	case !p.Replace && has.Received == then.Received && has.Sum == then.Sum:
-		return then, nil // its answer was lost
+		return then, nil // duplicate: the response was lost
 	case has.Received != p.Offset || has.Sum != p.Sum:
 		return has, nil
 	}
-	p.Content = token.Hide(p.Content) // by now what came is counted
+	p.Content = token.Hide(p.Content) // after the comparison, which uses the original bytes
 	if !p.Replace && row.Kept+int64(len(p.Content)) <= p.Limit {
 		return then, q.AppendTranscript(ctx, db.AppendTranscriptParams{
 			RunKey: p.RunID, SessionID: p.SessionID, Piece: p.Content, Received: then.Received, Sum: then.Sum,
@@ -72,7 +67,7 @@ func settlePiece(ctx context.Context, q *db.Queries, p transcript.Piece, row db.
 	return rewrite(ctx, q, p, then)
 }
 
-// rewrite stores a transcript as a whole, cut if it has grown too long.
+// rewrite stores the whole transcript, cut if it exceeds the limit.
 func rewrite(ctx context.Context, q *db.Queries, p transcript.Piece, then transcript.Mark) (transcript.Mark, error) {
 	content := p.Content
 	if !p.Replace {
@@ -89,8 +84,8 @@ func rewrite(ctx context.Context, q *db.Queries, p transcript.Piece, then transc
 	})
 }
 
-// newest keeps the last whole lines of a text that is too long. It leaves room, so that not
-// every piece has to move the whole text.
+// newest returns the last whole lines of a content that exceeds limit, at most three quarters of limit, so that not
+// every piece rewrites the whole text.
 func newest(content []byte, limit int64) []byte {
 	if int64(len(content)) <= limit {
 		return content
@@ -98,7 +93,7 @@ func newest(content []byte, limit int64) []byte {
 	from := int64(len(content)) - limit*3/4
 	line := bytes.IndexByte(content[from-1:], '\n')
 	if line < 0 {
-		return []byte{} // one line that is longer than all that may be kept
+		return []byte{} // the last line alone exceeds the limit
 	}
 	return content[from+int64(line):]
 }
@@ -116,7 +111,7 @@ func transcriptInfo(r db.TaskTranscriptsRow) transcript.Info {
 	}
 }
 
-// TaskTranscript answers what is kept of one run's transcript; [task.CodeGone] if retention removed it.
+// TaskTranscript returns the stored transcript of a run; [task.CodeGone] if retention removed it.
 func (s *Store) TaskTranscript(ctx context.Context, organizationID, taskID, runID string) ([]byte, error) {
 	row, err := s.q.TaskTranscript(ctx, db.TaskTranscriptParams{TaskID: &taskID, OrganizationID: organizationID, RunKey: runID})
 	if err == nil && row.RemovedAt != nil {
@@ -125,8 +120,7 @@ func (s *Store) TaskTranscript(ctx context.Context, organizationID, taskID, runI
 	return row.Content, missing(translate("read the transcript", err), "Task %s has no transcript %s.", taskID, runID)
 }
 
-// SandboxTranscript is TaskTranscript as a sandbox may ask: for its own runs and for those of
-// the other attempts of its task.
+// SandboxTranscript returns a transcript to a sandbox: of its own runs and of other attempts of its task.
 func (s *Store) SandboxTranscript(ctx context.Context, sandboxID, runID string) ([]byte, error) {
 	row, err := s.q.SandboxTranscript(ctx, sandboxID, runID)
 	if err == nil && row.RemovedAt != nil {
@@ -135,9 +129,14 @@ func (s *Store) SandboxTranscript(ctx context.Context, sandboxID, runID string) 
 	return row.Content, missing(translate("read the transcript", err), "Sandbox %s has no transcript %s.", sandboxID, runID)
 }
 
-// EarlierTranscript answers the newest transcript that an attempt before the given one has
-// left; false if there is none.
+// RunTranscript returns the transcript of a run of a task; false if none is kept.
+func (s *Store) RunTranscript(ctx context.Context, taskID, runID string) (transcript.Info, bool, error) {
+	row, found, err := maybe(s.q.RunTranscript(ctx, &taskID, runID))
+	return transcriptInfo(db.TaskTranscriptsRow(row)), found, translate("read a transcript", err)
+}
+
+// EarlierTranscript returns the newest transcript of the attempts before a number; false if there is none.
 func (s *Store) EarlierTranscript(ctx context.Context, taskID string, attempt int) (transcript.Info, bool, error) {
 	row, found, err := maybe(s.q.EarlierTranscript(ctx, &taskID, &attempt))
-	return transcriptInfo(db.TaskTranscriptsRow(row)), found, translate("look for an earlier transcript", err)
+	return transcriptInfo(db.TaskTranscriptsRow(row)), found, translate("read an earlier transcript", err)
 }

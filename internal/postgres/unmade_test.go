@@ -9,8 +9,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// What was never begun to be made is over without anybody being asked; what may exist is not.
-func TestOnlyWhatWasNeverMadeEndsUnasked(t *testing.T) {
+// A sandbox that was never created ends without a call of its provider; one that may exist does not.
+func TestSandboxUnmade(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	ctx := t.Context()

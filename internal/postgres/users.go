@@ -7,28 +7,28 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// owner is the user for whom an organization's keys speak that were made for nobody else.
+// owner is the user of an organization's keys that name no user.
 const owner = "owner"
 
-// EnsureOwner finds or makes the user that an organization starts with and answers its id.
+// EnsureOwner finds or creates the first user of an organization and returns its ID.
 func (s *Store) EnsureOwner(ctx context.Context, organizationID string) (string, error) {
 	return s.EnsureUser(ctx, organizationID, owner)
 }
 
-// EnsureUser finds or makes the user of that name and answers its id.
+// EnsureUser finds or creates a user by name and returns its ID.
 func (s *Store) EnsureUser(ctx context.Context, organizationID, name string) (string, error) {
 	if id, found, err := maybe(s.q.UserByName(ctx, organizationID, name)); found || err != nil {
 		return id, translate("read user "+name, err)
 	}
 	if err := s.q.MakeUser(ctx, db.MakeUserParams{ID: task.NewID(), OrganizationID: organizationID, Name: name}); err != nil {
-		return "", translate("make user "+name, err)
+		return "", translate("create user "+name, err)
 	}
 	id, err := s.q.UserByName(ctx, organizationID, name)
 	return id, translate("read user "+name, err)
 }
 
-// UserOfLogin answers the user of that name, made if need be, for whom a signed login speaks.
-// An organization that is not there is [task.CodeUnauthorized].
+// UserOfLogin finds or creates the user of a JWT and returns its ID. An unknown organization is
+// [task.CodeUnauthorized].
 func (s *Store) UserOfLogin(ctx context.Context, organizationID, name string) (string, error) {
 	id, err := s.EnsureUser(ctx, organizationID, name)
 	if violates(err, "users_organization_id_fkey") {

@@ -10,13 +10,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/postgres"
 )
 
-// summed is what the sandboxes of a project have used, each read anew.
+// summed recomputes the usage of a project from its sandboxes.
 const summed = `SELECT coalesce(sum(b.cost_usd), 0)::float8 + coalesce(sum(b.input_tokens + b.output_tokens), 0)::float8 +
 		coalesce(sum(omoi_lifetime_seconds(b.machine, b.host_bound, b.created_at, b.made_at, b.started_at, omoi_lifetime_end(b.state, b.ended_at, b.gone_at))), 0)::float8
 	FROM tasks t JOIN sandboxes b ON b.task_id = t.id WHERE t.project_id = $1`
 
-// Whatever becomes of sandboxes, and whenever it is settled, the sum that is kept is the sum.
-func TestTheUseThatIsKeptIsTheSum(t *testing.T) {
+// The stored usage equals the sum over the sandboxes in any order of changes.
+func TestUsage_TotalEqualsSum(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	p, other := w.project(5), w.project(5)
@@ -26,11 +26,11 @@ func TestTheUseThatIsKeptIsTheSum(t *testing.T) {
 	dice := rand.New(rand.NewPCG(seed, 0))
 	steps := []string{
 		`UPDATE sandboxes SET cost_usd = cost_usd + 1.5, input_tokens = input_tokens + 7 WHERE id = $1`,
-		`UPDATE sandboxes SET cost_usd = cost_usd / 2 WHERE id = $1`, // a bill goes before what was estimated
+		`UPDATE sandboxes SET cost_usd = cost_usd / 2 WHERE id = $1`, // a bill replaces the estimate
 		`UPDATE sandboxes SET started_at = now() - interval '1 hour' WHERE id = $1`,
 		`UPDATE sandboxes SET ended_at = now() - interval '20 minutes' WHERE id = $1`,
 		`UPDATE sandboxes SET state = 'gone', gone_at = now() - interval '10 minutes' WHERE id = $1`,
-		`UPDATE sandboxes SET state = 'running', gone_at = NULL WHERE id = $1`, // it is there again
+		`UPDATE sandboxes SET state = 'running', gone_at = NULL WHERE id = $1`, // the sandbox reappears
 		`UPDATE sandboxes SET state = 'lost' WHERE id = $1`,
 		`UPDATE sandboxes SET labels = '{}' WHERE id = $1`,
 	}
@@ -48,7 +48,7 @@ func TestTheUseThatIsKeptIsTheSum(t *testing.T) {
 			w.exec(`SELECT omoi_settle_usage()`)
 		}
 		for _, project := range []string{p, other} {
-			tx := w.session() // of one moment
+			tx := w.session() // of one snapshot
 			var kept, sum float64
 			require.NoError(t, tx.QueryRow(t.Context(), `SELECT sum(used) FROM omoi_project_usage($1) WHERE what <> 'wall_clock_s'`, project).Scan(&kept))
 			require.NoError(t, tx.QueryRow(t.Context(), summed, project).Scan(&sum))
@@ -62,7 +62,7 @@ func TestTheUseThatIsKeptIsTheSum(t *testing.T) {
 	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM open_usage WHERE project_id = $1`, other), "only where a budget binds")
 }
 
-// boxOf makes a task with a sandbox in a project.
+// boxOf creates a task with a sandbox in a project.
 func (w world) boxOf(project, box string) {
 	w.t.Helper()
 	a := w.task(project, "")
@@ -70,7 +70,7 @@ func (w world) boxOf(project, box string) {
 		VALUES ($1, $2, $3, 1, 'external', false)`, box, w.org, a.id)
 }
 
-// BenchmarkAdmissionUnderABudget ends a task, and lets another in, in a project of which ten thousand have ended.
+// BenchmarkAdmissionUnderABudget ends a task and admits another in a project with ten thousand ended tasks.
 func BenchmarkAdmissionUnderABudget(b *testing.B) {
 	w := newWorld(b, postgres.Config{})
 	p := w.project(5)

@@ -10,8 +10,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// roundsOf is how often the work of a new task is validated at most; 0: never. What the task
-// asks for comes before its type and its project.
+// roundsOf returns the maximum of validation rounds of a new task; 0: no validation. A request in the task takes
+// precedence over its type and its project.
 func roundsOf(ctx context.Context, q *db.Queries, d task.NewTask, projectID string) (int, error) {
 	v := d.Validation
 	asked := v.ByType && v.Able
@@ -30,11 +30,12 @@ func roundsOf(ctx context.Context, q *db.Queries, d task.NewTask, projectID stri
 	return v.Rounds, nil
 }
 
-// spokenBefore returns the verdict that a sandbox has given already: its first one counts, however often it sends one.
+// spokenBefore returns the verdict that a sandbox gave before. Only the first verdict of a sandbox counts.
 func spokenBefore(ctx context.Context, q *db.Queries, a task.CommandRequest, row db.Task, last *db.Attempt) (asked task.CommandResult, before bool, err error) {
 	now := task.Status(row.Status)
 	validator := a.Attempt && row.ValidationRounds > 0
-	if a.Kind != task.CommandVerdict || a.SandboxID == "" || now.Final() && !validator { // a task that has ended answers others with too_late
+	// after the end of a task, other verdicts are too late
+	if a.Kind != task.CommandVerdict || a.SandboxID == "" || now.Final() && !validator {
 		return asked, false, nil
 	}
 	given, found, err := maybe(q.AcceptedVerdict(ctx, db.AcceptedVerdictParams{TaskID: a.TaskID, SandboxID: a.SandboxID, IsForeign: !a.Attempt}))
@@ -47,31 +48,30 @@ func spokenBefore(ctx context.Context, q *db.Queries, a task.CommandRequest, row
 	return task.CommandResult{Command: commandRecord(given), Status: now}, true, nil
 }
 
-// judgesAgain reports whether a sandbox that belongs to no attempt gives a new verdict: on an attempt that began after the verdict
-// that it gave last, and in other words. A verdict that is sent again since its answer was lost has the same words.
+// judgesAgain reports whether a sandbox outside of the task gives a new verdict: with other content, on an attempt that
+// began after its last verdict. A repeated request has the same content.
 func judgesAgain(given db.Command, a task.CommandRequest, last *db.Attempt) bool {
 	return last != nil && given.CreatedAt.Before(last.StartedAt) && !sameObject(given.Args, a.Args)
 }
 
-// validates reports whether a row is of an attempt that judges.
+// validates reports whether an attempt is a validator.
 func validates(a db.Attempt) bool { return a.Kind == task.KindValidation }
 
-// handed reports whether work is on its branch and waits for a verdict: a validator was to give one
-// and did not.
+// handed reports whether pushed work waits for a verdict. This includes a task whose validator ended without one.
 func handed(status string, last *db.Attempt) bool {
 	now := task.Status(status)
 	return now == task.StatusPendingValidation || now == task.StatusValidating ||
 		last != nil && validates(*last) && last.Outcome != "rejected" && now == task.StatusPending
 }
 
-// roundsSoFar counts the verdicts that a result tells of.
+// roundsSoFar returns the number of verdicts in a result.
 func roundsSoFar(result json.RawMessage) int {
 	var n int
 	_ = json.Unmarshal(readObject(result)["validation_iteration"], &n) // zero before the first
 	return n
 }
 
-// openDemand is what the newest verdict found wrong, while nobody has found it right.
+// openDemand returns the feedback of the newest verdict, if the work has not passed since.
 func openDemand(result json.RawMessage) string {
 	said := readObject(result)
 	if said["revision_feedback"] == nil || said.yes("validation_passed") {
@@ -80,14 +80,14 @@ func openDemand(result json.RawMessage) string {
 	return feedbackOf(object{"feedback": said["revision_feedback"], "recommendations": said["revision_recommendations"]})
 }
 
-// review is a verdict that counts from here on.
+// review is a verdict to apply.
 type review struct {
 	by   string
 	args object
 	ok   bool
 }
 
-// judge adds a verdict to the result, and keeps it as the end of a round.
+// judge adds a verdict to the result and stores the validation round.
 func (w *projecting) judge(ctx context.Context, result object, v review) error {
 	applyVerdict(result, v.ok, v.args["feedback"], v.args["recommendations"])
 	var round int
@@ -109,7 +109,7 @@ func (w *projecting) judge(ctx context.Context, result object, v review) error {
 	return w.q.InsertReview(ctx, row)
 }
 
-// judged is the attempt of the validator that gave a verdict, else the attempt that the verdict judges; 0 before the first.
+// judged returns the attempt of the validator that gave the verdict, else the judged attempt; 0 before the first.
 func (w *projecting) judged(ctx context.Context, sandboxID string) (int, error) {
 	if w.last != nil && w.last.Attempt.SandboxID == sandboxID {
 		return w.last.Attempt.Number, nil
@@ -118,7 +118,7 @@ func (w *projecting) judged(ctx context.Context, sandboxID string) (int, error) 
 	return work.Number, err
 }
 
-// textsOf is a list of texts as it came, or none.
+// textsOf returns a list of strings unchanged, or an empty list.
 func textsOf(raw json.RawMessage) json.RawMessage {
 	var texts []string
 	if json.Unmarshal(raw, &texts) != nil || len(texts) == 0 {
@@ -127,7 +127,7 @@ func textsOf(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// objectOf returns a JSON object as it came, or nil.
+// objectOf returns a JSON object unchanged, or nil.
 func objectOf(raw json.RawMessage) json.RawMessage {
 	if len(readObject(raw)) == 0 {
 		return nil
@@ -151,12 +151,12 @@ func reviewRecord(r db.ValidationReview) task.Validation {
 		Round: r.Round, SandboxID: r.SandboxID, Attempt: r.Attempt, By: r.GivenBy, Passed: r.Passed,
 		Feedback: r.Feedback, Recommendations: []string{}, Evidence: r.Evidence, CreatedAt: r.CreatedAt,
 	}
-	_ = json.Unmarshal(r.Recommendations, &out.Recommendations) // written by us: a list of texts
+	_ = json.Unmarshal(r.Recommendations, &out.Recommendations) // omoi wrote the value
 	return out
 }
 
-// forAttempt tells the newest attempt whether it judges, and gives each the words that it needs: a
-// demand that is open stays so over attempts that fail.
+// forAttempt sets whether the newest attempt validates, and its feedback. Open feedback of a verdict stays until the
+// work passes, also over failed attempts.
 func (s *Store) forAttempt(ctx context.Context, work *task.Work, row db.WorkRow) error {
 	demand := openDemand(row.Task.Result)
 	work.Rounds, work.Round = row.Task.ValidationRounds, roundsSoFar(row.Task.Result)+1
@@ -172,8 +172,8 @@ func (s *Store) forAttempt(ctx context.Context, work *task.Work, row db.WorkRow)
 	return nil
 }
 
-// attemptOf is the sandbox that sent a verdict, if it is that of an attempt: the verdict counts only while that attempt is the
-// current one.
+// attemptOf returns the sandbox of a verdict if it belongs to an attempt of the task; empty otherwise. Such a verdict
+// counts only while that attempt is the current one.
 func attemptOf(ctx context.Context, q *db.Queries, taskID, sandboxID string) (string, error) {
 	if sandboxID == "" {
 		return "", nil
@@ -184,8 +184,7 @@ func attemptOf(ctx context.Context, q *db.Queries, taskID, sandboxID string) (st
 	return sandboxID, nil
 }
 
-// addAccepted adds the verdict for which the work is being published: it is kept with the others once
-// that is done.
+// addAccepted adds the verdict whose work is being published. The verdict is stored with the others after publishing.
 func (s *Store) addAccepted(ctx context.Context, t *task.Task) error {
 	row, found, err := maybe(s.q.AcceptedPass(ctx, t.ID))
 	if !found {
@@ -205,7 +204,7 @@ func (s *Store) addAccepted(ctx context.Context, t *task.Task) error {
 	return nil
 }
 
-// sameObject reports whether two JSON texts hold the same value.
+// sameObject reports whether two JSON texts have equal values.
 func sameObject(one, other json.RawMessage) bool {
 	var a, b any
 	return json.Unmarshal(one, &a) == nil && json.Unmarshal(other, &b) == nil && reflect.DeepEqual(a, b)

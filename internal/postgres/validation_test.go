@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// handedIn is a task whose work is on its branch, and the validator that has begun and is not shown yet.
+// handedIn returns a task with pushed work and a validator that the row does not show yet.
 func handedIn(w world) (asked, contract.LiveAttempt) {
 	a := w.task(w.project(5), "validation_rounds = 3")
 	w.running(a)
@@ -32,7 +32,7 @@ func (w world) validator(a asked, ordinal int64) contract.LiveAttempt {
 	return begun.LiveAttempt
 }
 
-// says is what a validator's sandbox says by the old wire form.
+// says sends a verdict of a validator's sandbox by the legacy route.
 func (w world) says(a asked, box string, passed bool) (task.CommandResult, error) {
 	args := `{"ok": false, "passed": false, "feedback": "add tests", "recommendations": ["one"],
 		"evidence": {"failed": ["TestSum"]}, "sandbox_id": "` + box + `"}`
@@ -44,7 +44,7 @@ func (w world) says(a asked, box string, passed bool) (task.CommandResult, error
 	})
 }
 
-func TestAVerdictIsTheValidatorsAndCountsOnce(t *testing.T) {
+func TestVerdict_OfValidatorCountsOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a, validator := handedIn(w)
@@ -52,7 +52,7 @@ func TestAVerdictIsTheValidatorsAndCountsOnce(t *testing.T) {
 	_, err := w.says(a, worker, true)
 	require.Equal(t, task.CodeForbidden, task.CodeOf(err), "who did the work does not judge it")
 
-	no, err := w.says(a, validator.SandboxID, false) // before the row shows that it is at work
+	no, err := w.says(a, validator.SandboxID, false) // before the row shows the validator
 	require.NoError(t, err)
 	require.Equal(t, []any{task.StatusNeedsRevision, task.ReceiptAccepted}, []any{no.Status, no.Command.State})
 	again, err := w.says(a, validator.SandboxID, true)
@@ -76,7 +76,7 @@ func TestAVerdictIsTheValidatorsAndCountsOnce(t *testing.T) {
 	require.JSONEq(t, `{"failed": ["TestSum"]}`, string(review.Evidence))
 }
 
-// A legacy validator is no attempt of the task, and may speak before the row shows that the agent is assigned.
+// A legacy validator is not an attempt of the task and can send a verdict before the row shows the assigned agent.
 func TestLegacyVerdict_DuringStart_IsAppliedAndNamesTheAttempt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
@@ -104,7 +104,7 @@ func TestLegacyVerdict_DuringStart_IsAppliedAndNamesTheAttempt(t *testing.T) {
 	require.Equal(t, []any{1, 1, "outside"}, []any{got.Reviews[0].Round, got.Reviews[0].Attempt, got.Reviews[0].SandboxID})
 }
 
-// verdict is what a sandbox says of a task whose work no validator is asked for.
+// verdict sends a verdict of a sandbox for a task without validation.
 func (w world) verdict(a asked, box, feedback string) task.CommandResult {
 	w.t.Helper()
 	got, err := w.store.AskTask(w.t.Context(), task.CommandRequest{
@@ -115,7 +115,7 @@ func (w world) verdict(a asked, box, feedback string) task.CommandResult {
 	return got
 }
 
-// revise carries a failed verdict out and begins the next attempt.
+// revise executes a failed verdict and begins the next attempt.
 func (w world) revise(a asked, no task.CommandResult, number int, ordinal int64) contract.LiveAttempt {
 	w.t.Helper()
 	w.write(a, contract.Projection{
@@ -180,7 +180,7 @@ func TestVerdict_OfAForeignSandboxCountsOnceForAnAttempt(t *testing.T) {
 	require.Equal(t, task.ReceiptTooLate, w.verdict(a, "elsewhere", "add docs").Command.State, "there is no new work to judge")
 }
 
-func TestAVerdictOfAnAttemptThatIsOverIsTooLate(t *testing.T) {
+func TestVerdict_OfEndedAttemptIsTooLate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a, first := handedIn(w)
@@ -199,7 +199,7 @@ func TestAVerdictOfAnAttemptThatIsOverIsTooLate(t *testing.T) {
 	require.Equal(t, []any{true, 3}, []any{story.Task.Reviews[0].Passed, story.Task.Reviews[0].Attempt})
 }
 
-func TestARunThatIsLoadedKnowsThatAVerdictIsDue(t *testing.T) {
+func TestLoadTask_VerdictDue(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		status, outcome string
@@ -234,8 +234,8 @@ func TestARunThatIsLoadedKnowsThatAVerdictIsDue(t *testing.T) {
 	}
 }
 
-// A push that was refused kept the work out of the branch: nobody has judged it, and a retry has that done first.
-func TestWorkThatNobodyFoundGoodIsNotPublishedByARetry(t *testing.T) {
+// After a rejected push the work was never validated, and a retry validates it first.
+func TestLoadTask_RetryValidatesBeforePublish(t *testing.T) {
 	t.Parallel()
 	for outcome, want := range map[string]bool{"first": false, "validation": true} {
 		w := newWorld(t, postgres.Config{})
@@ -250,9 +250,8 @@ func TestWorkThatNobodyFoundGoodIsNotPublishedByARetry(t *testing.T) {
 	}
 }
 
-// What a validator missed is told until somebody finds it there: to the attempts that work, over
-// retries, and to the validators after it.
-func TestWhatAValidatorMissedIsToldUntilItIsThere(t *testing.T) {
+// Open feedback of a validator goes to later attempts, over retries, and to later validators, until the work passes.
+func TestWork_OpenFeedbackOfValidator(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a, _ := handedIn(w)
@@ -275,8 +274,8 @@ func TestWhatAValidatorMissedIsToldUntilItIsThere(t *testing.T) {
 	require.Empty(t, work.Feedback)
 }
 
-// A validator goes on from nobody's session, and nobody from a validator's.
-func TestTranscriptsOfValidatorsAreNotGoneOnFrom(t *testing.T) {
+// Validators continue no session, and no attempt continues a validator's session.
+func TestEarlierTranscript_NotOfValidator(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a, validator := handedIn(w)
@@ -293,8 +292,8 @@ func TestTranscriptsOfValidatorsAreNotGoneOnFrom(t *testing.T) {
 	require.Equal(t, 1, earlier.Attempt)
 }
 
-// From when a verdict is accepted until the task has settled it, whoever looks at its validator is told of it.
-func TestAVerdictIsDueUntilItIsSettled(t *testing.T) {
+// VerdictDue is set from the acceptance of a verdict until the task has settled it.
+func TestPulse_VerdictDue(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a, validator := handedIn(w)
@@ -322,7 +321,7 @@ func TestAVerdictIsDueUntilItIsSettled(t *testing.T) {
 	require.Equal(t, []bool{false, false}, due())
 }
 
-// TestVerdictOfALegacyValidator_KeepsItsEvidence reads a verdict that came in agent.completed.
+// The verdict is reported in agent.completed.
 func TestVerdictOfALegacyValidator_KeepsItsEvidence(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})

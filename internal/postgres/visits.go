@@ -10,8 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// BeginVisit writes down that a person goes into a sandbox, and answers under which labels its
-// provider knows it.
+// BeginVisit records the start of an access session, and returns the labels of its sandbox.
 func (s *Store) BeginVisit(ctx context.Context, organizationID string, v receipt.AccessSession) (receipt.AccessSession, sandbox.Labels, error) {
 	row, err := s.LedgerSandbox(ctx, v.SandboxID)
 	if err != nil {
@@ -24,10 +23,10 @@ func (s *Store) BeginVisit(ctx context.Context, organizationID string, v receipt
 	made, err := s.q.BeginVisit(ctx, db.BeginVisitParams{
 		ID: task.NewID(), OrganizationID: orNull(organizationID), SandboxID: v.SandboxID, Visitor: storable(v.User), Kind: v.Kind, What: storable(v.Summary),
 	})
-	return visitRecord(made), labels, translate("note a visit to sandbox "+v.SandboxID, err)
+	return visitRecord(made), labels, translate("record an access session of sandbox "+v.SandboxID, err)
 }
 
-// labelsOf are the labels as they were written with the intent.
+// labelsOf returns the labels that were stored with the intent.
 func (s *Store) labelsOf(ctx context.Context, row task.Sandbox) (sandbox.Labels, error) {
 	var written sandbox.Labels
 	if json.Unmarshal(row.Labels, &written) == nil && written.SandboxID == row.ID {
@@ -37,10 +36,10 @@ func (s *Store) labelsOf(ctx context.Context, row task.Sandbox) (sandbox.Labels,
 	return sandbox.Labels{Installation: installation, TaskID: row.TaskID, Attempt: row.Attempt, SandboxID: row.ID}, err
 }
 
-// EndVisit writes down how a visit ended; the first word about it stays.
+// EndVisit records the end of an access session. The first recorded outcome stays.
 func (s *Store) EndVisit(ctx context.Context, organizationID, sandboxID, id, outcome string) error {
 	err := oneRow(s.q.EndVisit(ctx, db.EndVisitParams{
 		ID: id, SandboxID: sandboxID, OrganizationID: orNull(organizationID), Outcome: storable(outcome),
 	}))
-	return missing(translate("note the end of visit "+id, err), "There is no visit %s under way.", id)
+	return missing(translate("record the end of access session "+id, err), "There is no open access session %s.", id)
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/spec"
 )
 
-// ActiveLife answers what is known of the life in each active sandbox of an organization, oldest first.
+// ActiveLife returns the activity of each active sandbox of an organization, oldest first.
 func (s *Store) ActiveLife(ctx context.Context, organizationID string) ([]client.Life, error) {
 	rows, err := s.q.ActiveLife(ctx, db.ActiveLifeParams{
 		OrganizationID: organizationID, Heartbeats: event.Types(event.Liveness), Completed: event.AgentCompleted,
 	})
 	if err != nil {
-		return nil, translate("read the life in active sandboxes", err)
+		return nil, translate("read the activity of active sandboxes", err)
 	}
 	out := make([]client.Life, len(rows))
 	for n, r := range rows {

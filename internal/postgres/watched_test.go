@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// atWork is a task with an active sandbox, and the id of that.
+// atWork returns a task with an active sandbox and its ID.
 func (w world) atWork(box string) {
 	w.t.Helper()
 	a := w.task(w.project(1), "")
@@ -20,15 +20,15 @@ func (w world) atWork(box string) {
 	w.exec(`UPDATE tasks SET status = 'running', sandbox_id = $2 WHERE id = $1`, a.id, box)
 }
 
-// works stores an event that is work, as the intake does.
+// works stores an event that shows work, as ingest does.
 func (w world) works(box, eventType, data string) {
 	w.t.Helper()
 	w.event(box, eventType, data)
 	w.exec(`UPDATE sandboxes s SET last_work_at = e.created_at FROM sandbox_events e WHERE s.id = $1 AND e.sandbox_id = s.id AND e.sequence = s.last_sequence`, box)
 }
 
-// What one look says of all active sandboxes is what a look at each of them says.
-func TestTheLifeInAllSandboxesIsReadAtOnce(t *testing.T) {
+// One query for all active sandboxes returns the same as a query for each.
+func TestActiveLife(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	boxes := []string{"silent", "beats", "ended", "went-on", "spec-1"}

@@ -9,11 +9,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// NoteFeedback takes what came about a pull request of ours; somebody is told when it has settled, by [Store.SettleFeedback].
-// What came before, under its own id or another, changes nothing.
+// NoteFeedback stores feedback on a pull request of omoi. [Store.SettleFeedback] delivers the feedback after a delay.
+// Duplicates, by delivery ID or content, change nothing.
 func (s *Store) NoteFeedback(ctx context.Context, f feedback.Feedback) (feedback.Noted, error) {
 	out, err := txResult(ctx, s, func(q *db.Queries) (feedback.Noted, error) { return noteFeedback(ctx, q, f) })
-	return out, translate("take feedback", err)
+	return out, translate("store feedback", err)
 }
 
 func noteFeedback(ctx context.Context, q *db.Queries, f feedback.Feedback) (feedback.Noted, error) {
@@ -21,14 +21,15 @@ func noteFeedback(ctx context.Context, q *db.Queries, f feedback.Feedback) (feed
 		Repo: f.Repo, Numbers: append([]int{}, f.Numbers...), Branches: append([]string{}, f.Branches...),
 	}))
 	if !found {
-		return feedback.Noted{State: feedback.StateIgnored, Reason: "no pull request of ours"}, err
+		return feedback.Noted{State: feedback.StateIgnored, Reason: "not a pull request of omoi"}, err
 	}
 	out := feedback.Noted{TaskID: about.ID}
 	if f.Kind == feedback.KindPull {
 		out.State = feedback.StateNoted
 		return out, q.SavePullState(ctx, db.SavePullStateParams{RootID: about.RootID, State: f.PullState, At: f.At})
 	}
-	if f.Kind != feedback.KindCheck && !f.PullClosed && pullClosed(about.PullState) { // it was opened again, and nobody told us
+	// reopened, and omoi missed the webhook event
+	if f.Kind != feedback.KindCheck && !f.PullClosed && pullClosed(about.PullState) {
 		about.PullState = feedback.PullOpen
 		if err := q.SavePullState(ctx, db.SavePullStateParams{RootID: about.RootID, State: feedback.PullOpen, At: f.At}); err != nil {
 			return out, err
@@ -45,20 +46,21 @@ func pullClosed(state string) bool {
 	return state == feedback.PullClosed || state == feedback.PullMerged
 }
 
-// unwanted says why nobody is to be told; empty: somebody is.
+// unwanted returns why feedback is ignored; empty: it is not.
 func unwanted(f feedback.Feedback, about db.FeedbackTaskRow) string {
 	switch {
 	case feedback.Mode(about.OnFeedback) == feedback.ModeOff:
-		return "the project wants none (omoi project update --on-feedback)"
+		return "feedback is off for the project (omoi project update --on-feedback)"
 	case f.PullClosed || pullClosed(about.PullState):
 		return "the pull request is closed"
 	case f.Author != "" && strings.EqualFold(f.Author, f.Opener) && !about.OpenedByPerson:
-		return "it is from the account that omoi works with"
+		return "the author is the account that omoi uses"
 	}
 	return ""
 }
 
-// maxSubject is how much of a check's name tells it from others, in characters: an index takes 2,704 bytes.
+// maxSubject is the number of characters of a check's name that are compared, because an index entry is limited to
+// 2,704 bytes.
 const maxSubject = 500
 
 func holdFeedback(ctx context.Context, q *db.Queries, f feedback.Feedback, about db.FeedbackTaskRow) (feedback.Noted, error) {
@@ -68,7 +70,7 @@ func holdFeedback(ctx context.Context, q *db.Queries, f feedback.Feedback, about
 		return out, err
 	}
 	if n >= feedback.MaxPerPullRequest {
-		out.State, out.Reason = feedback.StateIgnored, "there was too much of it for this pull request"
+		out.State, out.Reason = feedback.StateIgnored, "the pull request reached the limit of stored feedback"
 		return out, nil
 	}
 	taken, err := q.InsertFeedback(ctx, db.InsertFeedbackParams{
@@ -85,7 +87,7 @@ func holdFeedback(ctx context.Context, q *db.Queries, f feedback.Feedback, about
 	return out, q.PruneFeedback(ctx, feedback.Window)
 }
 
-// TaskFeedback answers what was said from outside of the pull request of a task, and what was done about it.
+// TaskFeedback returns the feedback on the pull request of a task, and how omoi handled it.
 func (s *Store) TaskFeedback(ctx context.Context, organizationID, taskID string) (feedback.TaskFeedback, error) {
 	root, err := s.q.FeedbackRoot(ctx, organizationID, taskID)
 	if err != nil {

@@ -2,9 +2,7 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/feedback"
@@ -13,19 +11,19 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// mostAtOnce is how many pull requests one step looks at.
+// mostAtOnce is the number of pull requests per step.
 const mostAtOnce = 20
 
-// SettleFeedback tells agents, or starts tasks, for what is due. The message or task and the note that it was done are
-// written together: whoever is killed in between has done neither. Errors of one pull request do not keep others waiting.
+// SettleFeedback sends due feedback to agents or starts tasks for it. Each message or task is written in one
+// transaction with the state of its feedback. An error for one pull request does not stop the others.
 func (s *Store) SettleFeedback(ctx context.Context, how feedback.Policy) (feedback.Step, error) {
 	var step feedback.Step
 	if err := s.q.HeardFeedback(ctx); err != nil {
-		return step, translate("look for messages of feedback", err)
+		return step, translate("update feedback from its messages", err)
 	}
 	due, err := s.q.DueFeedback(ctx, mostAtOnce)
 	if err != nil {
-		return step, translate("look for due feedback", err)
+		return step, translate("list due feedback", err)
 	}
 	var errs []error
 	for _, root := range due {
@@ -72,7 +70,7 @@ func (w *settling) settle(ctx context.Context) error {
 	}
 	action, why := feedback.Decide(feedback.Case{
 		On: feedback.Mode(w.chain.OnFeedback), Status: task.Status(w.chain.Task.Status), Listens: listens, Closed: pullClosed(w.chain.PullState),
-		Rounds: w.chain.Rounds, MaxRounds: w.how.MaxRounds, Age: w.age(),
+		Rounds: w.chain.Started, MaxRounds: w.how.MaxRounds, Age: w.age(),
 	})
 	return w.act(ctx, action, why)
 }
@@ -91,16 +89,17 @@ func (w *settling) act(ctx context.Context, action feedback.Action, why string) 
 	return w.q.WaitFeedback(ctx, db.WaitFeedbackParams{Reason: why, Pause: w.pause(), Ids: w.ids()})
 }
 
-// age is that of the oldest that waits.
+// age returns the age of the oldest waiting feedback.
 func (w *settling) age() time.Duration { return time.Duration(w.held[0].Age * float64(time.Second)) }
 
-// pause grows with what waits for a person, so that much of that keeps nobody else waiting. What comes anew is due by itself.
+// pause grows with the age of the feedback, so that feedback waiting for a user does not delay other pull requests. New
+// feedback is due on its own.
 func (w *settling) pause() time.Duration {
 	const share, longest = 10, time.Minute
 	return max(w.how.Pause, min(w.age()/share, longest))
 }
 
-// listens reports whether a message would be heard; its sandbox is locked then, so that this stays so.
+// listens reports whether the agent will read a message. The sandbox stays locked, so that the answer stays valid.
 func (w *settling) listens(ctx context.Context) (bool, error) {
 	id := task.Deref(w.chain.Task.SandboxID)
 	if id == "" {
@@ -117,7 +116,7 @@ func (w *settling) listens(ctx context.Context) (bool, error) {
 	return !left, err
 }
 
-// judges reports whether the agent in a sandbox validates: nothing that it changed would come to the branch.
+// judges reports whether the agent in a sandbox is a validator, whose changes are not published.
 func (w *settling) judges(ctx context.Context, sandboxID string) (bool, error) {
 	last, found, err := maybe(w.q.LastAttempt(ctx, w.chain.Task.ID))
 	return found && last.Sandbox.ID == sandboxID && validates(last.Attempt), err
@@ -134,7 +133,7 @@ func (w *settling) text() string {
 	return feedback.Text(w.chain.Repo, task.Deref(w.chain.Task.PullRequestNumber), entries)
 }
 
-// feedbackSender is who speaks in messages and starts tasks.
+// feedbackSender is the sender ID of messages and tasks.
 const feedbackSender = "github"
 
 func (w *settling) tell(ctx context.Context) error {
@@ -150,46 +149,13 @@ func (w *settling) tell(ctx context.Context) error {
 	return w.q.SettleFeedback(ctx, db.SettleFeedbackParams{State: feedback.StateSent, TaskID: &w.chain.Task.ID, MessageID: &m.ID, Ids: w.ids()})
 }
 
-// start makes a task that goes on with branch and pull request of the one that is completed.
+// start creates a follow-up task on the branch and pull request of the completed task.
 func (w *settling) start(ctx context.Context) error {
-	d, err := w.draft(ctx)
+	f := followUp{q: w.q, root: w.root, chain: w.chain, text: w.text(), by: task.NewTask{Sender: feedbackSender}}
+	id, err := f.create(ctx)
 	if err != nil {
-		return err
-	}
-	id, before := task.NewID(), w.chain.Task
-	if err := insertTask(ctx, w.q, d, db.InsertTaskParams{ID: id, ProjectID: before.ProjectID, TicketID: before.TicketID}); err != nil {
-		return err
-	}
-	if err := w.q.GoOnWith(ctx, id, before.ID); err != nil {
-		return err
-	}
-	err = w.q.InsertFollowUp(ctx, db.InsertFollowUpParams{TaskID: id, RootID: w.root, Follows: before.ID, Round: w.chain.Rounds + 1})
-	if err != nil {
-		return err
-	}
-	if err := startTask(ctx, w.q, d, id, before.ProjectID); err != nil {
 		return err
 	}
 	w.done.Started = append(w.done.Started, id)
 	return w.q.SettleFeedback(ctx, db.SettleFeedbackParams{State: feedbackNames().stored(feedback.StateTaskCreated), TaskID: &id, Ids: w.ids()})
-}
-
-// draft asks for the same kind of work by the same agent, for the same user.
-func (w *settling) draft(ctx context.Context) (task.NewTask, error) {
-	first, err := w.q.TaskText(ctx, w.root)
-	if err != nil {
-		return task.NewTask{}, err
-	}
-	t := w.chain.Task
-	d := task.NewTask{
-		OrganizationID: t.OrganizationID, UserID: task.Deref(t.UserID), Sender: feedbackSender,
-		Title: feedback.ReviseTitle(first.Title), Description: feedback.ReviseDescription(first.Description, w.text()),
-		TaskType: t.TaskType, PhaseID: t.PhaseID, Priority: t.Priority, Mode: t.Mode, Agent: t.Agent, Provider: t.Provider,
-		Continuous: t.Continuous, MaxRetries: t.MaxRetries, Execution: feedback.MayChangeNothing(t.ExecutionConfig),
-		Validation: task.NewValidation{Asked: new(t.ValidationRounds > 0), Rounds: t.ValidationRounds},
-	}
-	if err := json.Unmarshal(t.Budget, &d.Budget); err != nil {
-		return d, fmt.Errorf("read the budget: %w", err)
-	}
-	return d, nil
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// pull is a task whose pull request is open.
+// pull is a task with an open pull request.
 type pull struct {
 	world
 
@@ -43,7 +43,7 @@ func (w world) pull(on feedback.Mode) *pull {
 	return p
 }
 
-// at moves the newest task of the pull request.
+// at sets the status of the newest task of the pull request.
 func (p *pull) at(status task.Status) {
 	p.t.Helper()
 	p.exec(`UPDATE tasks SET status = $2, sandbox_id = NULL WHERE id = $1`, p.newest(), status)
@@ -54,7 +54,7 @@ func (p *pull) newest() string {
 	return one[string](p.t, p.pool, `SELECT t.id::text FROM tasks t JOIN projects p ON p.id = t.project_id WHERE p.repo = $1 ORDER BY t.created_at DESC, t.id DESC LIMIT 1`, p.repo)
 }
 
-// works lets an agent of the first task be at work, and answers its sandbox.
+// works starts an agent of the first task and returns its sandbox.
 func (p *pull) works() string {
 	p.t.Helper()
 	p.load(p.root)
@@ -63,7 +63,7 @@ func (p *pull) works() string {
 	return box
 }
 
-// review is one that nobody has sent before.
+// review returns a new review.
 func (p *pull) review() feedback.Feedback {
 	p.sent++
 	id := fmt.Sprintf("%s-%d", p.repo, p.sent)
@@ -81,7 +81,7 @@ func (p *pull) note(f feedback.Feedback) feedback.Noted {
 	return out
 }
 
-// settle looks at all that is held, however long that was to wait.
+// settle settles all pending feedback, whatever its due time.
 func (p *pull) settle() feedback.Step {
 	p.t.Helper()
 	p.exec(`UPDATE feedback SET due_at = now() WHERE state = 'held'`)
@@ -97,7 +97,7 @@ func (p *pull) items() []feedback.Item {
 	return story.Items
 }
 
-func TestFeedbackReachesTheAgentAtWork(t *testing.T) {
+func TestSettleFeedback_SendsToRunningAgent(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t, postgres.Config{}).pull(feedback.ModeMessage)
 	box := p.works()
@@ -126,9 +126,10 @@ func (unmetered) Committed(int, int, int, time.Duration) {}
 func (unmetered) Waited(time.Duration)                   {}
 func (unmetered) TurnedAway()                            {}
 func (unmetered) Lost(int)                               {}
+func (unmetered) CheckpointFailed(string)                {}
 
-// A message that was taken up and not used has told nobody, also where it was seen to be taken up.
-func TestFeedbackThatWasNotUsedIsHeldAgain(t *testing.T) {
+// A message that was acknowledged and not used becomes pending feedback again.
+func TestSettleFeedback_UnusedMessage(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t, postgres.Config{}).pull(feedback.ModeRevise)
 	box := p.works()
@@ -150,8 +151,8 @@ func TestFeedbackThatWasNotUsedIsHeldAgain(t *testing.T) {
 	require.NotContains(t, string(said), p.items()[0].MessageID, "it is another message")
 }
 
-// What an agent did not take up before it left is told to the next one, or starts a task.
-func TestFeedbackThatNobodyHeardIsHeldAgain(t *testing.T) {
+// Feedback that an agent did not read before it exited goes to the next agent, or starts a task.
+func TestSettleFeedback_UnreadMessage(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t, postgres.Config{}).pull(feedback.ModeRevise)
 	box := p.works()
@@ -166,8 +167,8 @@ func TestFeedbackThatNobodyHeardIsHeldAgain(t *testing.T) {
 	require.Equal(t, []string{feedback.StateTaskCreated, started[0], ""}, []string{p.items()[0].State, p.items()[0].TaskID, p.items()[0].MessageID})
 }
 
-// A task that failed is no business of feedback; when a person retries it, its agent is told.
-func TestFeedbackWaitsForARetry(t *testing.T) {
+// Feedback on a failed task waits; after a retry, its agent gets the feedback.
+func TestSettleFeedback_FailedTaskWaits(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t, postgres.Config{}).pull(feedback.ModeRevise)
 	p.at(task.StatusFailed)
@@ -185,8 +186,8 @@ func TestFeedbackWaitsForARetry(t *testing.T) {
 	require.Equal(t, 1, count(t, p.pool, `SELECT count(*) FROM feedback WHERE state = 'held' AND due_at > now() + interval '50 seconds'`), "it is looked at less and less")
 }
 
-// Whoever judges the work brings nothing to its branch: the next one who works is told.
-func TestFeedbackIsNotForAValidator(t *testing.T) {
+// A validator's changes are not published, so feedback waits for the next working agent.
+func TestSettleFeedback_NotToValidator(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t, postgres.Config{}).pull(feedback.ModeRevise)
 	box := p.works()
@@ -199,8 +200,8 @@ func TestFeedbackIsNotForAValidator(t *testing.T) {
 	require.Equal(t, []string{box}, p.settle().Sandboxes)
 }
 
-// A completed task cannot be run again: a new one goes on with its branch and pull request, in bounds.
-func TestFeedbackStartsATaskThatGoesOn(t *testing.T) {
+// A completed task gets a follow-up task on its branch and pull request, up to a limit.
+func TestSettleFeedback_StartsFollowUp(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t, postgres.Config{}).pull(feedback.ModeRevise)
 	p.exec(`UPDATE tasks SET budget = '{"usd": 3}', execution_config = '{"test_command": "make"}', max_retries = 1, validation_rounds = 2 WHERE id = $1`, p.root.id)
@@ -237,8 +238,28 @@ func TestFeedbackStartsATaskThatGoesOn(t *testing.T) {
 	require.Equal(t, []string{p.root.id, story.Followers[0]}, []string{story.RootID, story.Follows})
 }
 
-// The same under its own id, under another, or of the same failure, is one.
-func TestFeedbackIsTakenOnce(t *testing.T) {
+// Tasks that users create by comments do not count: their number is not what github.max_followup_tasks limits.
+func TestSettleFeedback_LimitIsOfItsOwnTasks(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, postgres.Config{}).pull(feedback.ModeRevise)
+	for range 2 { // as many as the limit
+		p.at(task.StatusCompleted)
+		_, err := p.store.ContinueTask(t.Context(), p.newest(), task.NewTask{OrganizationID: p.org}, "a.go, line 7: Return the error.")
+		require.NoError(t, err)
+	}
+	for range 2 {
+		p.at(task.StatusCompleted)
+		p.note(p.review())
+		require.Len(t, p.settle().Started, 1)
+	}
+	p.at(task.StatusCompleted)
+	p.note(p.review())
+	require.Equal(t, []string{p.newest()}, p.settle().Dropped)
+	require.Equal(t, 4, count(t, p.pool, `SELECT count(DISTINCT round) FROM follow_ups`))
+}
+
+// Duplicates by delivery ID, by content, or of the same failure count once.
+func TestNoteFeedback_Duplicates(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t, postgres.Config{}).pull(feedback.ModeRevise)
 	first := p.review()
@@ -264,8 +285,8 @@ func TestFeedbackIsTakenOnce(t *testing.T) {
 	require.Empty(t, p.settle())
 }
 
-// Many processes settle at once, and each is killed in the middle once: one task, one message.
-func TestFeedbackIsSettledOnce(t *testing.T) {
+// Many processes settle at once, and each is aborted once: one task, one message.
+func TestSettleFeedback_Once(t *testing.T) {
 	t.Parallel()
 	for _, works := range []bool{false, true} {
 		p := newWorld(t, postgres.Config{}).pull(feedback.ModeRevise)
@@ -292,22 +313,22 @@ func TestFeedbackIsSettledOnce(t *testing.T) {
 	}
 }
 
-// Who and what is not listened to.
-func TestFeedbackThatIsIgnored(t *testing.T) {
+// Each case is ignored.
+func TestNoteFeedback_Ignored(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		on     feedback.Mode
 		change func(*pull, *feedback.Feedback)
 		reason string
 	}{
-		"off":               {feedback.ModeOff, nil, "the project wants none"},
-		"another number":    {feedback.ModeRevise, func(_ *pull, f *feedback.Feedback) { f.Numbers = []int{8} }, "no pull request of ours"},
-		"another branch":    {feedback.ModeRevise, func(_ *pull, f *feedback.Feedback) { f.Numbers, f.Branches = nil, []string{"main"} }, "no pull request of ours"},
-		"another":           {feedback.ModeRevise, func(_ *pull, f *feedback.Feedback) { f.Repo = "acme/other" }, "no pull request of ours"},
+		"off":               {feedback.ModeOff, nil, "feedback is off for the project"},
+		"another number":    {feedback.ModeRevise, func(_ *pull, f *feedback.Feedback) { f.Numbers = []int{8} }, "not a pull request of omoi"},
+		"another branch":    {feedback.ModeRevise, func(_ *pull, f *feedback.Feedback) { f.Numbers, f.Branches = nil, []string{"main"} }, "not a pull request of omoi"},
+		"another":           {feedback.ModeRevise, func(_ *pull, f *feedback.Feedback) { f.Repo = "acme/other" }, "not a pull request of omoi"},
 		"closed":            {feedback.ModeRevise, func(_ *pull, f *feedback.Feedback) { f.PullClosed = true }, "is closed"},
-		"omoi's account":    {feedback.ModeRevise, func(_ *pull, f *feedback.Feedback) { f.Author = "OMOI" }, "the account that omoi works with"},
-		"too much":          {feedback.ModeRevise, func(p *pull, _ *feedback.Feedback) { p.flood() }, "too much of it"},
-		"agent has account": {feedback.ModeRevise, func(p *pull, f *feedback.Feedback) { f.Author = "omoi"; p.ownToken(`{"credentials": ["github"]}`) }, "the account that omoi works with"},
+		"omoi's account":    {feedback.ModeRevise, func(_ *pull, f *feedback.Feedback) { f.Author = "OMOI" }, "the account that omoi uses"},
+		"too much":          {feedback.ModeRevise, func(p *pull, _ *feedback.Feedback) { p.flood() }, "limit of stored feedback"},
+		"agent has account": {feedback.ModeRevise, func(p *pull, f *feedback.Feedback) { f.Author = "omoi"; p.ownToken(`{"credentials": ["github"]}`) }, "the account that omoi uses"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -323,8 +344,8 @@ func TestFeedbackThatIsIgnored(t *testing.T) {
 	}
 }
 
-// A person who opened it under his own name may ask for changes of it.
-func TestWhoOpenedItHimselfIsHeard(t *testing.T) {
+// A user who opened the pull request may request changes.
+func TestNoteFeedback_OpenedByUser(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t, postgres.Config{}).pull(feedback.ModeRevise)
 	p.ownToken(`{}`)
@@ -344,8 +365,8 @@ func (p *pull) flood() {
 		SELECT gen_random_uuid(), 'd' || n, int4send(n), $1, 'review', 'n', now() + interval '1 day' FROM generate_series(1, $2) n`, p.root.id, feedback.MaxPerPullRequest)
 }
 
-// A pull request that is closed wants nothing more, until it is opened again; old news change nothing.
-func TestAClosedPullRequestIsLeftAlone(t *testing.T) {
+// A closed pull request gets no feedback until it is reopened; outdated states change nothing.
+func TestNoteFeedback_ClosedPullRequest(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t, postgres.Config{}).pull(feedback.ModeRevise)
 	p.at(task.StatusCompleted)
@@ -368,8 +389,8 @@ func TestAClosedPullRequestIsLeftAlone(t *testing.T) {
 	require.Len(t, p.settle().Started, 1)
 }
 
-// What is too old is forgotten once it is settled: a replay of it is too old by then.
-func TestIgnoredFeedbackIsForgotten(t *testing.T) {
+// Old feedback is deleted once it is settled; a replay of it is too old by then.
+func TestNoteFeedback_DeletesOldFeedback(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t, postgres.Config{}).pull(feedback.ModeRevise)
 	p.note(p.review())
@@ -379,7 +400,7 @@ func TestIgnoredFeedbackIsForgotten(t *testing.T) {
 	require.Equal(t, feedback.StatePending, p.items()[0].State)
 }
 
-// noise is text that cannot be compressed.
+// noise returns a text that cannot be compressed.
 func noise(n int) string {
 	b := make([]byte, n/2)
 	_, _ = rand.Read(b)

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	whyEvents = 60               // newest ones of the newest attempt that an explanation looks at
-	whyFresh  = 30 * time.Minute // a judgement that is older says nothing of now
+	whyEvents = 60               // newest events of the newest attempt that an explanation uses
+	whyFresh  = 30 * time.Minute // maximum age of a guardian analysis
 )
 
-// WhyFacts answers what is known of why a task stands where it stands.
+// WhyFacts returns the data that explains the state of a task.
 func (s *Store) WhyFacts(ctx context.Context, organizationID, taskID string) (explain.WhyFacts, error) {
 	f := explain.WhyFacts{}
 	var err error
@@ -43,7 +43,7 @@ func (s *Store) whyDependencies(ctx context.Context, f *explain.WhyFacts) error 
 	return translate("read what task "+f.Task.ID+" waits for", err)
 }
 
-// whyLife looks at the sandbox of the attempt that is under way, and at what the guardian thinks of it.
+// whyLife reads the sandbox of the running attempt and its newest guardian analysis.
 func (s *Store) whyLife(ctx context.Context, f *explain.WhyFacts) error {
 	if f.Task.SandboxID == nil || f.Task.Status.Final() {
 		return nil
@@ -65,7 +65,7 @@ func opinionOf(j guardian.Analysis) *explain.Opinion {
 		Summary  string  `json:"summary"`
 		Evidence []int64 `json:"evidence"`
 	}
-	_ = json.Unmarshal(j.Analysis, &said) // ours; what is missing is empty
+	_ = json.Unmarshal(j.Analysis, &said) // omoi wrote the value; missing fields stay empty
 	return &explain.Opinion{SpokenBy: j.SpokenBy, Steer: j.NeedsSteering, Summary: said.Summary, Confidence: j.Confidence, Evidence: said.Evidence}
 }
 

@@ -18,7 +18,9 @@ type PullRequestData struct {
 	TestsSaid bool
 	// ChangedNothing reports that the agent completed without commits and without uncommitted changes, as omoi checked.
 	ChangedNothing bool
-	Spoken         []Spoken
+	// CommittedByOmoi is how many files omoi committed because the agent had left them uncommitted.
+	CommittedByOmoi int
+	Spoken          []Spoken
 	// Earlier holds the earlier tasks of the same pull request, oldest first.
 	Earlier []PullRequestData
 }

@@ -13,6 +13,7 @@ const (
 	Events      = "events"
 	LargeFields = "large_fields"
 	Transcripts = "transcripts"
+	Checkpoints = "checkpoints"
 	Patches     = "patches"
 	BusRows     = "bus_rows"
 	Branches    = "branches"
@@ -21,7 +22,7 @@ const (
 
 // Kinds returns every kind, in the order of a retention pass.
 func Kinds() []string {
-	return []string{LargeFields, Events, Transcripts, Patches, BusRows, Branches, Refs}
+	return []string{LargeFields, Events, Transcripts, Checkpoints, Patches, BusRows, Branches, Refs}
 }
 
 // Policy is how long each kind of data is kept after its task has ended.
@@ -41,8 +42,8 @@ type Step struct {
 // Removed is the error for data that retention removed: what it was, of what, and when.
 func Removed(kind, of string, at time.Time) error {
 	words := map[string]string{
-		Events: "events", LargeFields: "large fields", Transcripts: "transcripts", Patches: "saved work",
-		Branches: "branch", Refs: "saved refs",
+		Events: "events", LargeFields: "large fields", Transcripts: "transcripts", Checkpoints: "checkpoints",
+		Patches: "saved work", Branches: "branch", Refs: "saved refs",
 	}
 	verb := "were"
 	if kind == Patches || kind == Branches {
@@ -51,8 +52,12 @@ func Removed(kind, of string, at time.Time) error {
 	return task.Errorf(task.CodeGone, "The %s of %s %s removed on %s: older than retention.%s.", words[kind], of, verb, at.UTC().Format(time.DateOnly), kind).WithKind(task.KindDataRemoved)
 }
 
-// ExpiredGit is an ended task that may have a branch and refs in its repository.
-type ExpiredGit struct{ TaskID, Repo, UserID, ProjectID string }
+// ExpiredGit is an ended task that may have branches and refs in its repository.
+type ExpiredGit struct {
+	TaskID, Repo, UserID, ProjectID string
+
+	Earlier int // branches before the present one
+}
 
 // Storage says how much omoi stores, by kind, and what the next retention pass removes.
 type Storage struct {
@@ -62,8 +67,9 @@ type Storage struct {
 
 // StorageKind is the share of one kind.
 type StorageKind struct {
-	Kind        string  `json:"kind" enum:"large_fields,events,transcripts,patches,bus_rows,branches,refs" doc:"Kind of data, named as its setting in the group retention. More values may be added."`
+	Kind        string  `json:"kind" enum:"large_fields,events,transcripts,checkpoints,patches,bus_rows,branches,refs" doc:"Kind of data, named as its setting in the group retention. More values may be added."`
 	Bytes       *int64  `json:"bytes,omitempty" doc:"Size in the database with indexes, in bytes; absent for what Git repositories hold."`
+	ObjectBytes int64   `json:"object_bytes,omitempty" doc:"Size of the packs in the object store of checkpoint.store, in bytes; only of the kind checkpoints, absent if 0."`
 	KeepSeconds float64 `json:"keep_seconds" doc:"Configured retention in seconds, counted from the end of the task; 0: forever."`
 	Expired     int64   `json:"expired" doc:"Number of sandboxes whose data the next pass removes; of branches and refs: tasks; of bus_rows: rows."`
 	ExpiredRows int64   `json:"expired_rows,omitempty" doc:"Number of expired events; only of the kind events, absent if 0."`

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"regexp"
+	"strconv"
+	"strings"
 )
 
 // Repo names a repository: owner/name, or the absolute path of a local one.
@@ -36,6 +38,7 @@ type BranchRequest struct {
 	// Known is the task's existing branch, which is continued, and restored if it was deleted.
 	Known string
 	From  string // base branch; empty: the default branch
+	At    string // commit at which a new branch starts; empty: the head of From
 }
 
 // History says how much history a sandbox gets. The zero value means all.
@@ -67,14 +70,44 @@ type PullRequest struct {
 // ErrMoved reports that rescued work no longer fits its branch, so that only new work can.
 var ErrMoved = errors.New("the branch has moved")
 
+// ErrCheckedOut reports that a user has checked out the branch, so that it must not move.
+var ErrCheckedOut = errors.New("the branch is checked out")
+
+// ErrNoCommit reports that a repository lacks a commit.
+var ErrNoCommit = errors.New("the repository lacks the commit")
+
+// Wants returns refspecs that fetch commits, which may have no branch, and keep them by refs of a copy.
+func Wants(commits []string) []string {
+	specs := make([]string, 0, len(commits))
+	for n, id := range commits {
+		specs = append(specs, "+"+id+":refs/omoi/needs/"+strconv.Itoa(n))
+	}
+	return specs
+}
+
 // ErrNoCredential reports that no credential exists for a repository.
 var ErrNoCredential = errors.New("no credential configured")
+
+// BundleHead returns the commit of a branch from the beginning of a bundle; empty if the bundle does not name the branch there.
+func BundleHead(bundle []byte, branch string) string {
+	for line := range strings.Lines(string(bundle)) {
+		id, ref, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		switch {
+		case line == "\n": // the pack follows
+			return ""
+		case ref == "refs/heads/"+branch && IsCommit(id):
+			return id
+		}
+	}
+	return ""
+}
 
 // Host is a Git host. Each method reads the state before it acts: a repeated call creates no second branch or pull
 // request.
 type Host interface {
 	// Check returns nil if omoi can use the repository, or [task.CodeInvalid] with the next step.
 	Check(ctx context.Context, repo Repo) error
+	// EnsureBranch returns the branch of a task, also with [ErrCheckedOut].
 	EnsureBranch(ctx context.Context, req BranchRequest) (Branch, error)
 	// Bundle writes the branch as a Git bundle with all its history, or for a large repository with the newest history,
 	// back to base at least. In that case refs below spec.CutRefs name the commits without their parents.
@@ -98,6 +131,8 @@ type Host interface {
 	// RemoveRefs removes refs/omoi/tasks and refs/omoi/rescue of a task, and refs/omoi/heads of its branch if no other
 	// task has that branch.
 	RemoveRefs(ctx context.Context, repo Repo, taskID string) error
+	// Pack writes commits with all their files and their newest history as a Git pack. [ErrNoCommit] if the repository lacks one.
+	Pack(ctx context.Context, repo Repo, commits []string, w io.Writer) error
 	// Diff writes base...branch as a unified diff.
 	Diff(ctx context.Context, repo Repo, base, branch string, w io.Writer) error
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/supervise"
 )
 
-// fleet is 1,000 attempts of some 200 events each.
+// fleet returns 1,000 attempts of about 240 events each.
 func fleet() []*tape {
 	tapes := make([]*tape, 1000)
 	for n := range tapes {
@@ -19,7 +19,6 @@ func fleet() []*tape {
 	return tapes
 }
 
-// BenchmarkRules judges 1,000 attempts of 240 events each.
 func BenchmarkRules(b *testing.B) {
 	subjects := make([]supervise.Subject, 0, 1000)
 	for _, tp := range fleet() {
@@ -33,7 +32,6 @@ func BenchmarkRules(b *testing.B) {
 	}
 }
 
-// BenchmarkRead reads the events of 1,000 attempts, 240 each.
 func BenchmarkRead(b *testing.B) {
 	tapes := fleet()
 	for b.Loop() {

@@ -5,25 +5,26 @@ import (
 	"sync"
 )
 
-// Budget bounds what asking models may cost together, such as in one cycle. It is safe for
-// concurrent use. What is under way is reserved by what the dearest question so far came to, so
-// that n questions at a time overshoot by what n questions cost more than that.
+// Budget bounds the total tokens and USD that model calls may use, for example in one cycle. A Budget is safe for
+// concurrent use. Each call in progress reserves the usage of the most expensive call so far, so n concurrent calls
+// exceed the bound at most by their usage above n times that maximum.
 type Budget struct {
 	mu       sync.Mutex
-	tokens   int64 // 0: no limit
+	tokens   int64 // 0: unlimited
 	usd      float64
 	spent    ModelUse
 	reserved ModelUse
 	dearest  ModelUse
 }
 
-// NewBudget makes a budget; 0 means no limit.
+// NewBudget returns a budget of tokens and usd; 0 means unlimited.
 func NewBudget(tokens int64, usd float64) *Budget { return &Budget{tokens: tokens, usd: usd} }
 
-// ErrBudget is what a judgement fails with when the budget is spent.
-var ErrBudget = errors.New("the budget of this cycle is spent")
+// ErrBudget is the error of an analysis for which the budget has no room left.
+var ErrBudget = errors.New("the model budget of this cycle is used up")
 
-// Spend calls ask, which asks a model, while the budget lasts, else it answers [ErrBudget]; ask answers what it used.
+// Spend calls ask, which calls a model and returns its usage. If the budget is used up, Spend returns [ErrBudget]
+// instead.
 func (b *Budget) Spend(ask func() (ModelUse, error)) error {
 	held, ok := b.take()
 	if !ok {
@@ -56,7 +57,7 @@ func (b *Budget) settle(held, use ModelUse) {
 
 func (u ModelUse) tokens() int64 { return u.InputTokens + u.OutputTokens }
 
-// Plus adds up.
+// Plus returns the sum of u and o.
 func (u ModelUse) Plus(o ModelUse) ModelUse {
 	return ModelUse{u.Calls + o.Calls, u.InputTokens + o.InputTokens, u.OutputTokens + o.OutputTokens, u.CostUSD + o.CostUSD}
 }
@@ -65,17 +66,17 @@ func (u ModelUse) minus(o ModelUse) ModelUse {
 	return ModelUse{u.Calls - o.Calls, u.InputTokens - o.InputTokens, u.OutputTokens - o.OutputTokens, u.CostUSD - o.CostUSD}
 }
 
-// PerCycle holds the model of the newest cycle that is under way in this process: its budget is that of the cycle. It is safe for
-// concurrent use.
+// PerCycle holds one model for each cycle, so that a budget covers exactly one cycle. A process keeps the model of the
+// cycle that asked last. A PerCycle is safe for concurrent use.
 type PerCycle[M any] struct {
-	Make func() M // nil: there is no model
+	Make func() M // nil: no model is configured
 
 	mu    sync.Mutex
 	cycle string
 	model M
 }
 
-// Of returns the model of a cycle; zero if there is none.
+// Of returns the model of a cycle, or the zero value if no model is configured.
 func (p *PerCycle[M]) Of(cycleID string) M {
 	p.mu.Lock()
 	defer p.mu.Unlock()

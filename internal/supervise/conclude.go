@@ -9,15 +9,15 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// How sure the rules are of a cause.
+// Confidence of the rules in a cause.
 const (
-	sureByClass  = 0.9 // the class of the failure names it
-	sureBySame   = 0.8 // all attempts say the same
-	sureByGuess  = 0.5 // the newest error may be it
+	sureByClass  = 0.9 // the failure class names the cause
+	sureBySame   = 0.8 // all attempts failed with the same error
+	sureByGuess  = 0.5 // the newest error is the likely cause
 	sureOfNobody = 0
 )
 
-// conclude names the likely cause and the next step.
+// conclude sets the likely cause, the next step, the command and the confidence.
 func (d *diagnoser) conclude(out *explain.Diagnosis) {
 	out.Command, out.Confidence = explain.FailureNext(d.Task, out.FailureClass, d.endReason(), d.same), sureByClass
 	if d.endReason().OfSetup() {
@@ -69,7 +69,7 @@ func (d *diagnoser) conclude(out *explain.Diagnosis) {
 	}
 }
 
-// interrupted concludes about an agent that somebody stopped: neither a limit nor its work is the reason.
+// interrupted describes an attempt that ended because of an interrupt message.
 func (d *diagnoser) interrupted(out *explain.Diagnosis) {
 	by := ""
 	if n := len(d.streak); n > 0 {
@@ -81,7 +81,7 @@ func (d *diagnoser) interrupted(out *explain.Diagnosis) {
 	out.Notice = explain.NoticePending
 }
 
-// agents concludes about what an agent could not do.
+// agents describes a failure of the class agent_error.
 func (d *diagnoser) agents(out *explain.Diagnosis) {
 	out.Notice = explain.NoticePending
 	out.Proposal = "Look at what it tried, and say what it lacks in the description of a new task, or with omoi send after a retry."
@@ -108,7 +108,7 @@ func (d *diagnoser) agents(out *explain.Diagnosis) {
 	out.Cause, out.Advice = plainCause(out.Cause), plainCause(out.Advice)
 }
 
-// plainCause takes secrets out of what quotes an agent.
+// plainCause returns text as one sentence of at most maxCause bytes plus the full stop, without secrets.
 func plainCause(text string) string {
 	if text == "" {
 		return ""
@@ -116,12 +116,12 @@ func plainCause(text string) string {
 	return plainText(text, maxCause) + "."
 }
 
-// DiagnosisModel names the cause of failures by understanding them. It answers Use also beside an error.
+// DiagnosisModel finds the cause of failures with a language model. Conclusion.Use is set with an error too.
 type DiagnosisModel interface {
 	Diagnose(ctx context.Context, c DiagnosisInput, rules explain.Diagnosis) (Conclusion, error)
 }
 
-// Conclusion is what a model said of failures.
+// Conclusion is the diagnosis that a model returned.
 type Conclusion struct {
 	Model      string
 	Cause      string
@@ -132,13 +132,13 @@ type Conclusion struct {
 	Use        ModelUse
 }
 
-// Understood reports whether a model is worth asking: the class of other failures names their cause.
+// Understood reports whether a model can add to the diagnosis d: other failure classes already name their cause.
 func Understood(d explain.Diagnosis) bool {
 	return d.FailureClass == task.ClassAgentError || d.FailureClass == task.ClassStopped
 }
 
-// Conclude adds what a model said to what the rules said. One that is not sure or failed leaves that as it is, and
-// what a rule found it never takes back: it has read what the agents wrote.
+// Conclude adds the conclusion of a model to the diagnosis of the rules. If the model failed or is not confident, only
+// ModelError changes. The model cannot remove what a rule found, because the model reads text that the agents wrote.
 func Conclude(d explain.Diagnosis, c Conclusion, err error, settings Settings) explain.Diagnosis {
 	switch {
 	case err != nil:
@@ -159,7 +159,7 @@ func Conclude(d explain.Diagnosis, c Conclusion, err error, settings Settings) e
 	return d
 }
 
-// firstSigns keeps each event once.
+// firstSigns returns the first signsOfAll distinct events.
 func firstSigns(all []explain.Evidence) []explain.Evidence {
 	known := map[string]bool{}
 	out := []explain.Evidence{}

@@ -13,7 +13,7 @@ const (
 	shortText  = 160
 )
 
-// contextOf is the trajectory in short.
+// contextOf summarizes the history.
 func contextOf(t *history) Context {
 	c := Context{
 		Goal: goalOf(t.Subject), Constraints: t.constraints(), Lifted: append([]string{}, t.lifted...), Instructions: t.instructions(),
@@ -39,14 +39,14 @@ func goalOf(s *Subject) string {
 	return cut(strings.TrimSpace(s.Title+". "+s.Description), maxText)
 }
 
-// constraints are those of the task that nobody has lifted.
+// constraints returns the constraints of the task without those that a user lifted.
 func (t *history) constraints() []string {
 	return slices.DeleteFunc(append([]string{}, t.Limits.Constraints...), func(sentence string) bool {
 		return slices.ContainsFunc(t.lifted, func(path string) bool { return strings.Contains(sentence, path) })
 	})
 }
 
-// instructions are what people said on the way.
+// instructions returns the newest messages of users during the attempt, shortened.
 func (t *history) instructions() []string {
 	list := []string{}
 	for i := range t.Events {
@@ -57,7 +57,7 @@ func (t *history) instructions() []string {
 	return newest(list)
 }
 
-// approaches are calls that failed, each once.
+// approaches returns the newest distinct calls that failed.
 func (t *history) approaches() []string {
 	list := []string{}
 	for _, st := range t.steps {
@@ -68,7 +68,7 @@ func (t *history) approaches() []string {
 	return newest(list)
 }
 
-// blockers are errors of programs, or of tools, that have not gone well since.
+// blockers returns the newest errors of programs and tools that have not succeeded since.
 func (t *history) blockers() []string {
 	type blocker struct{ program, text string }
 	var open []blocker
@@ -89,7 +89,7 @@ func (t *history) blockers() []string {
 	return newest(list)
 }
 
-// without adds a text at the end of a list, once.
+// without moves text to the end of list, or appends it.
 func without(list []string, text string) []string {
 	list = slices.DeleteFunc(list, func(other string) bool { return other == text })
 	return append(list, text)
@@ -110,7 +110,7 @@ func (t *history) count(eventType string) int64 {
 	return n
 }
 
-// The words of focus are those of the replaced system.
+// Values of focus, as in OmoiOS.
 const (
 	focusBegin     = "initializing"
 	focusWork      = "working"
@@ -121,7 +121,7 @@ const (
 	focusPlan      = "planning"
 )
 
-// focus is what most of the newest steps are about; of two as many, the newer.
+// focus returns the most frequent focus of the newest focusSteps steps; of equal ones, the newer.
 func (t *history) focus() string {
 	if len(t.steps) == 0 && len(t.Events) < 2 {
 		return focusBegin

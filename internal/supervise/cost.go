@@ -2,8 +2,8 @@ package supervise
 
 import "fmt"
 
-// cost finds money that goes on being spent while no file changes any more. Who was asked to
-// look around or to judge changes none.
+// cost matches if the attempt spends money while no file changes. Attempts of the modes exploration and validation
+// change no files, so the rule skips them.
 func cost(t *history, s Settings) *Finding {
 	if t.over() || t.Mode == "exploration" || t.Mode == "validation" {
 		return nil
@@ -40,7 +40,8 @@ func (p spent) String() string {
 	return fmt.Sprintf("%d tokens", p.tokens)
 }
 
-// over is true beyond the limit; of a task with a budget, beyond its part of that.
+// over reports whether p reaches the limit of the settings, or the share CostShare of the task's budget if that is
+// less.
 func (p spent) over(t *history, s Settings) bool {
 	switch {
 	case t.BudgetUSD > 0 && p.usd > 0:
@@ -51,8 +52,8 @@ func (p spent) over(t *history, s Settings) bool {
 	return p.tokens >= s.CostTokens
 }
 
-// spentSince is what was paid behind an event. Of what was paid before the first event that was
-// read nothing is known: it does not count.
+// spentSince returns the spending after an event. If the first events were not read, spending before the first known
+// bill does not count.
 func spentSince(t *history, sequence int64) spent {
 	base, set := spent{}, t.Seen.First <= 1
 	for i := range t.Events {

@@ -13,51 +13,51 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Bounds of a diagnosis.
+// Limits of a diagnosis; maxReason and maxCause are bytes.
 const (
-	maxDiagnoses = 10 // of one task, as in the replaced system
+	maxDiagnoses = 10 // diagnoses of one task or ticket, as in OmoiOS
 	maxReason    = 300
 	maxCause     = 800
 	signsOfTry   = 2
 	signsOfAll   = 8
 )
 
-// DiagnosedAttempt is an attempt of a task that is diagnosed.
+// DiagnosedAttempt is an attempt as a diagnosis reads it.
 type DiagnosedAttempt struct {
 	task.Attempt
 
 	TaskID string
-	Feed   []event.Event // its newest events, oldest first; may be empty
-	// InterruptedBy is the kind of who sent the newest interrupt for which its agent stopped; empty: nobody did.
+	Feed   []event.Event // newest events, oldest first; may be empty
+	// InterruptedBy is the sender kind of the interrupt message that ended the attempt. Empty: no interrupt ended it.
 	InterruptedBy string
 }
 
-// DiagnosisInput is all that is known of a task that has failed, for whoever diagnoses it.
+// DiagnosisInput is what a diagnosis of a failed task is based on.
 type DiagnosisInput struct {
 	Task           task.Task
 	Tries          []DiagnosedAttempt // oldest first
 	TicketFailures int
-	Diagnoses      int       // that it had before
-	Diagnosed      int       // the newest attempt that they speak of; 0: none
-	At             time.Time // by the database's clock
+	Diagnoses      int       // number of earlier diagnoses of the task
+	Diagnosed      int       // newest attempt that an earlier diagnosis covers; 0: none
+	At             time.Time // time of the database
 }
 
-// TicketEnds are the newest ends of a ticket's tasks, and what was said of them.
+// TicketEnds lists the newest ends of a ticket's tasks and the earlier diagnoses of the ticket.
 type TicketEnds struct {
 	Ends      []TicketEnd // newest first
-	Diagnoses int         // that the ticket had before
-	Upto      time.Time   // the newest end of which they speak
+	Diagnoses int         // number of earlier diagnoses of the ticket
+	Upto      time.Time   // newest end that an earlier diagnosis covers
 }
 
-// TicketEnd is a task that is over.
+// TicketEnd is one end of a task.
 type TicketEnd struct {
 	TaskID string
 	Failed bool
 	At     time.Time
 }
 
-// Diagnose says by rules what has failed in a task, once attempts have failed in a row failures times, or the task
-// itself has failed. It answers false where there is nothing to say.
+// Diagnose diagnoses a task by rules. The result is false unless the task has failed, or as many attempts as failures
+// says have failed in a row since the last diagnosis.
 func Diagnose(c DiagnosisInput, failures int, settings Settings) (explain.Diagnosis, bool) {
 	d := diagnoser{DiagnosisInput: c, settings: settings, streak: streakOf(c.Tries)}
 	kind := d.kind(failures)
@@ -79,18 +79,19 @@ func Diagnose(c DiagnosisInput, failures int, settings Settings) (explain.Diagno
 	return out, true
 }
 
-// diagnoser is a case while it is looked at.
+// diagnoser holds the state of one diagnosis.
 type diagnoser struct {
 	DiagnosisInput
 
 	settings Settings
-	streak   []DiagnosedAttempt // those in a row that failed in the same class, oldest first
-	finding  *Finding           // what was wrong with the newest of them
-	blocker  string             // an error that it did not overcome
-	same     bool               // all of them say the same
+	streak   []DiagnosedAttempt // newest attempts in a row that failed with one class, oldest first
+	finding  *Finding           // strongest finding in the newest attempt
+	blocker  string             // error that the newest attempt did not overcome
+	same     bool               // all attempts of streak failed with the same error
 }
 
-// streakOf are the newest attempts that failed one after the other in one class. What was parked says nothing.
+// streakOf returns the newest consecutive attempts that failed with one class, oldest first. Suspended and running
+// attempts are skipped.
 func streakOf(tries []DiagnosedAttempt) []DiagnosedAttempt {
 	var out []DiagnosedAttempt
 	for _, try := range slices.Backward(tries) {
@@ -107,7 +108,8 @@ func streakOf(tries []DiagnosedAttempt) []DiagnosedAttempt {
 	return out
 }
 
-// kind is empty where there is nothing to diagnose: too few failures, or an end that a person chose.
+// kind returns the kind of the diagnosis. Empty: no diagnosis is due, because too few attempts failed, the agent or the
+// budget ended the task, or the task already has maxDiagnoses.
 func (d *diagnoser) kind(failures int) string {
 	t := d.Task
 	switch {
@@ -124,7 +126,7 @@ func (d *diagnoser) kind(failures int) string {
 	return explain.DiagnosisRepeated
 }
 
-// fresh counts the attempts of the streak of which no diagnosis has spoken.
+// fresh counts the attempts of the streak that no diagnosis covers.
 func (d *diagnoser) fresh() int {
 	n := 0
 	for _, try := range d.streak {
@@ -149,7 +151,7 @@ func (d *diagnoser) newest() int {
 	return 0
 }
 
-// look lets the rules judge the newest try, as of its newest event.
+// look applies the rules to the newest attempt of the streak, as of its newest event.
 func (d *diagnoser) look() {
 	d.same = sameOf(d.streak)
 	if len(d.streak) == 0 || len(d.streak[len(d.streak)-1].Feed) == 0 {
@@ -167,7 +169,7 @@ func (d *diagnoser) look() {
 	}
 }
 
-// SameFailures reports whether the newest attempts of a task failed one after the other and said the same.
+// SameFailures reports whether the newest attempts of a task failed one after the other with the same error.
 func SameFailures(attempts []task.Attempt) bool {
 	tries := make([]DiagnosedAttempt, len(attempts))
 	for n, a := range attempts {
@@ -196,7 +198,7 @@ func (d *diagnoser) reason() string {
 	return plainText(explain.InShort(reason), maxReason)
 }
 
-// endReason is the condition behind the reason; none where ends of different classes are looked at together.
+// endReason returns the structured end reason; zero if the tasks ended with different classes.
 func (d *diagnoser) endReason() task.Reason {
 	n := len(d.streak)
 	switch {
@@ -208,7 +210,7 @@ func (d *diagnoser) endReason() task.Reason {
 	return d.streak[n-1].EndReason
 }
 
-// plainText is a text of somebody else in one line of at most n bytes, without secrets.
+// plainText returns text as one line of at most n bytes, without secrets and without a trailing full stop.
 func plainText(text string, n int) string {
 	line := strings.Join(strings.Fields(redact.Scrub(text, nil)), " ")
 	return strings.TrimRight(cut(line, n), ". ")
@@ -235,7 +237,7 @@ func (d *diagnoser) what(kind string) string {
 	return what + "."
 }
 
-// withReason adds the class and what the newest failure said.
+// withReason appends the failure class and the newest reason to what.
 func (d *diagnoser) withReason(what string) string {
 	if class := d.class(); class != task.ClassNone {
 		what += " (" + string(class) + ")"
@@ -246,7 +248,8 @@ func (d *diagnoser) withReason(what string) string {
 	return what
 }
 
-// evidence are the newest signs of failure of each try, the newest try first; where one has none, its newest sign.
+// evidence returns the newest failure events of each attempt, newest attempt first. For an attempt without failure
+// events, evidence returns its newest event.
 func (d *diagnoser) evidence() []explain.Evidence {
 	out := []explain.Evidence{}
 	for _, try := range slices.Backward(d.streak) {

@@ -17,7 +17,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// tried is an attempt that has ended.
+// tried returns an attempt that has ended.
 func tried(number int, class task.FailureClass, reason string, feed ...event.Event) supervise.DiagnosedAttempt {
 	ended := time.Date(2026, 11, 22, 9, number, 0, 0, time.UTC)
 	return supervise.DiagnosedAttempt{Attempt: task.Attempt{
@@ -33,7 +33,7 @@ func caseOf(status task.Status, tries ...supervise.DiagnosedAttempt) supervise.D
 	return c
 }
 
-// compiles is an agent that meets the same error again and again.
+// compiles returns the events of an agent that repeats the same compiler error.
 func compiles(box string) []event.Event {
 	var feed []event.Event
 	at := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
@@ -53,7 +53,7 @@ func diagnose(c supervise.DiagnosisInput) (explain.Diagnosis, bool) {
 	return supervise.Diagnose(c, 3, supervise.DefaultSettings())
 }
 
-func TestRepeatedFailuresAreDiagnosed(t *testing.T) {
+func TestDiagnose_RepeatedFailures(t *testing.T) {
 	t.Parallel()
 	same := "The agent gave up: cannot find libfoo"
 	two := []supervise.DiagnosedAttempt{tried(1, task.ClassAgentError, same), tried(2, task.ClassAgentError, same)}
@@ -79,7 +79,7 @@ func TestRepeatedFailuresAreDiagnosed(t *testing.T) {
 	require.False(t, found, "of these it has spoken")
 }
 
-func TestWhatIsNoSeriesIsNotDiagnosed(t *testing.T) {
+func TestDiagnose_IgnoresOtherEnds(t *testing.T) {
 	t.Parallel()
 	parked := tried(2, task.ClassProviderLimit, "limit")
 	parked.Outcome = "suspended"
@@ -108,8 +108,8 @@ func TestWhatIsNoSeriesIsNotDiagnosed(t *testing.T) {
 	}
 }
 
-// Who is interrupted has met no limit.
-func TestAnInterruptIsNoLimit(t *testing.T) {
+// An interrupt is not a limit.
+func TestDiagnose_Interrupt(t *testing.T) {
 	t.Parallel()
 	for _, class := range []task.FailureClass{task.ClassStopped, task.ClassAgentError} {
 		try := tried(1, class, "The agent was interrupted, and no message came that says how to go on.")
@@ -125,7 +125,7 @@ func TestAnInterruptIsNoLimit(t *testing.T) {
 	require.Contains(t, d.Cause, "limit")
 }
 
-func TestDiagnosis_ValidatorWithoutVerdictIsNoFaultOfTheSandbox(t *testing.T) {
+func TestDiagnose_ValidatorWithoutVerdict(t *testing.T) {
 	t.Parallel()
 	try := tried(2, task.ClassInfrastructure, "the validator ended without a verdict")
 	try.EndReason = task.Reason{Code: task.ReasonNoVerdict}
@@ -135,8 +135,8 @@ func TestDiagnosis_ValidatorWithoutVerdictIsNoFaultOfTheSandbox(t *testing.T) {
 	require.Equal(t, "omoi logs T", d.Command)
 }
 
-// Every class has a cause or says that nobody knows, a next step, and a command.
-func TestEveryClassHasANextStep(t *testing.T) {
+// Each class has a cause or an unknown cause, a next step and a command.
+func TestDiagnose_EachClassHasANextStep(t *testing.T) {
 	t.Parallel()
 	for _, class := range []task.FailureClass{
 		task.ClassNone, task.ClassInfrastructure, task.ClassProviderLimit, task.ClassAgentError, task.ClassResources, task.ClassStopped,
@@ -155,8 +155,8 @@ func TestEveryClassHasANextStep(t *testing.T) {
 	}
 }
 
-// What a model says counts where it is sure; what a rule found it does not take back.
-func TestAModelAddsToTheRules(t *testing.T) {
+// A model's conclusion counts if it is confident, and does not remove a finding.
+func TestConclude_KeepsFindings(t *testing.T) {
 	t.Parallel()
 	s := supervise.DefaultSettings()
 	rules := explain.Diagnosis{Source: "rules", Cause: "The same error came 6 times.", Confidence: 0.8, Evidence: []explain.Evidence{{SandboxID: "b", Sequence: 2}}}
@@ -176,7 +176,7 @@ func TestAModelAddsToTheRules(t *testing.T) {
 	require.Equal(t, "rules", supervise.Conclude(rules, said, nil, s).Source)
 }
 
-func TestABudgetBoundsWhoeverAsks(t *testing.T) {
+func TestBudget_BoundsConcurrentCalls(t *testing.T) {
 	t.Parallel()
 	b := supervise.NewBudget(100, 0)
 	ask := func() (supervise.ModelUse, error) { return supervise.ModelUse{InputTokens: 60}, context.Canceled }
@@ -184,11 +184,11 @@ func TestABudgetBoundsWhoeverAsks(t *testing.T) {
 	require.ErrorIs(t, b.Spend(ask), supervise.ErrBudget, "the next may cost as much")
 }
 
-// A ticket is diagnosed once tasks of it have failed in a row, and again once as many have failed since.
-func TestATicketIsDueAfterFailuresInARow(t *testing.T) {
+// A ticket is due after failures in a row, and again after as many new failures.
+func TestTicketDue(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
-	ends := func(text string) supervise.TicketEnds { // the newest first; - before a task that was completed
+	ends := func(text string) supervise.TicketEnds { // newest first; "-" precedes a completed task
 		var out supervise.TicketEnds
 		for n, name := range strings.Fields(text) {
 			out.Ends = append(out.Ends, supervise.TicketEnd{TaskID: strings.TrimPrefix(name, "-"), Failed: name[0] != '-', At: at.Add(-time.Duration(n) * time.Minute)})
@@ -211,7 +211,7 @@ func TestATicketIsDueAfterFailuresInARow(t *testing.T) {
 	require.Empty(t, supervise.TicketDue(spoken, 3))
 }
 
-func TestATicketsDiagnosisSaysWhatItsTasksHaveInCommon(t *testing.T) {
+func TestDiagnoseTicket(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	cases := func(classes ...task.FailureClass) (supervise.TicketEnds, []supervise.DiagnosisInput) {
@@ -257,7 +257,7 @@ func TestATicketsDiagnosisSaysWhatItsTasksHaveInCommon(t *testing.T) {
 }
 
 // A program reads neither the description nor messages.
-func TestAProgramIsMendedAndNotToldMore(t *testing.T) {
+func TestDiagnose_ProgramRuntime(t *testing.T) {
 	t.Parallel()
 	c := caseOf(task.StatusFailed, tried(1, task.ClassAgentError, "The command ended with exit code 3 (exited). "+task.EndOfOutput+"starting\nThe real reason: no disk"))
 	c.Task.Agent = task.AgentCommand
@@ -269,8 +269,8 @@ func TestAProgramIsMendedAndNotToldMore(t *testing.T) {
 	require.Contains(t, d.Proposal, "Look at what it printed")
 }
 
-// The setup step is the project's, and no fault of the machine.
-func TestASetupThatFailsIsNamed(t *testing.T) {
+// The project owns the setup step; the host is not at fault.
+func TestDiagnose_SetupStep(t *testing.T) {
 	t.Parallel()
 	c := caseOf(task.StatusFailed, tried(1, task.ClassInfrastructure, "The setup step ended with exit code 4. The end of its output:\noops"))
 	c.Task.ProjectID, c.Task.EndReason = "P", task.Reason{Code: task.ReasonSetupFailed}

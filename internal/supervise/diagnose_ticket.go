@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	mostTasks  = 5 // of a ticket that are looked at, the newest ones
-	leastTasks = 2 // of one alone its own diagnosis speaks
+	mostTasks  = 5 // newest tasks of a ticket that a diagnosis reads
+	leastTasks = 2 // a single task has its own diagnosis
 )
 
-// TicketDue answers the tasks of a ticket that are to be diagnosed together, the newest first: there are some once
-// tasks have failed failures times in a row since the ticket was last diagnosed.
+// TicketDue returns the IDs of the failed tasks to diagnose together, newest first, at most mostTasks. The result is
+// empty until as many ends as failures says have failed in a row since the last diagnosis of the ticket.
 func TicketDue(t TicketEnds, failures int) []string {
 	fresh := 0
 	for _, end := range failed(t) {
@@ -30,7 +30,7 @@ func TicketDue(t TicketEnds, failures int) []string {
 	return tasks[:min(len(tasks), mostTasks)]
 }
 
-// failed are the newest ends in a row that were failures.
+// failed returns the newest consecutive ends that are failures.
 func failed(t TicketEnds) []TicketEnd {
 	n := slices.IndexFunc(t.Ends, func(e TicketEnd) bool { return !e.Failed })
 	if n < 0 {
@@ -49,7 +49,8 @@ func tasksOf(ends []TicketEnd) []string {
 	return ids
 }
 
-// DiagnoseTicket says by rules what failed in the tasks of a ticket, of which [TicketDue] has answered cases.
+// DiagnoseTicket diagnoses by rules why tasks of a ticket failed. The cases are the tasks that [TicketDue] returned, in
+// the same order.
 func DiagnoseTicket(t TicketEnds, cases []DiagnosisInput, settings Settings) explain.Diagnosis {
 	newest, ends := cases[0].Task, failed(t)
 	d := diagnoser{DiagnosisInput: cases[0], settings: settings}
@@ -70,7 +71,8 @@ func DiagnoseTicket(t TicketEnds, cases []DiagnosisInput, settings Settings) exp
 	return out
 }
 
-// endOf is the end of a task as that of its newest attempt; a task may fail before or behind its attempts.
+// endOf returns the last ended attempt of a task. The failure of the task itself takes precedence, because a task can
+// fail before its first or after its last attempt.
 func endOf(c DiagnosisInput) DiagnosedAttempt {
 	last := DiagnosedAttempt{TaskID: c.Task.ID}
 	for _, try := range c.Tries {
@@ -87,7 +89,7 @@ func endOf(c DiagnosisInput) DiagnosedAttempt {
 	return last
 }
 
-// commonClass is none where tasks failed in different ones.
+// commonClass returns the failure class of all attempts, or ClassNone if their classes differ.
 func commonClass(streak []DiagnosedAttempt) task.FailureClass {
 	for _, try := range streak {
 		if try.FailureClass != streak[0].FailureClass {
@@ -108,7 +110,7 @@ func whatOfTicket(tasks, ends int, same bool) string {
 	return what
 }
 
-// forTicket words the conclusion for a person who looks at the ticket; its agents are told of their own tasks.
+// forTicket adapts the conclusion to the ticket: no advice to agents, and no retry of a single task.
 func (d *diagnoser) forTicket(out *explain.Diagnosis) {
 	out.Notice, out.Advice = explain.NoticeNone, ""
 	if out.FailureClass == task.ClassNone {

@@ -11,18 +11,18 @@ import (
 
 func digest(text string) uint64 {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(text)) // a hash takes everything
+	_, _ = h.Write([]byte(text)) // a hash never returns an error
 	return h.Sum64()
 }
 
-// digestOf is the digest of an answer without what differs between two answers that say the
-// same: times, durations, addresses, temporary paths. Plain numbers stay, since they count.
+// digestOf returns a digest of a tool's answer without times, durations, addresses and temporary paths, so that
+// repeated answers have equal digests. Other numbers count.
 func digestOf(text string) uint64 {
 	var kept []string
 	held := ""
 	for word := range strings.FieldsSeq(text) {
 		word = plain(word)
-		if numeric(held) && isUnit(word) { // 0.12 seconds
+		if numeric(held) && isUnit(word) { // for example "0.12 seconds"
 			held, word = "", ""
 		}
 		if held != "" {
@@ -33,7 +33,7 @@ func digestOf(text string) uint64 {
 	return digest(strings.TrimRight(strings.Join(append(kept, held), " "), " "))
 }
 
-// plain is a word, or nothing where it changes by itself.
+// plain returns the word without punctuation, or "" if the word is volatile.
 func plain(word string) string {
 	word = strings.Trim(word, "()[]{}<>,;\"'")
 	if volatile(word) {
@@ -54,7 +54,7 @@ func volatile(word string) bool {
 	return isClock(word) || isDuration(word)
 }
 
-// isDuration knows 0.12s, 12ms, 1m3.2s.
+// isDuration reports whether word is a duration such as 0.12s, 12ms or 1m3.2s.
 func isDuration(word string) bool {
 	if word[0] < '0' || word[0] > '9' || !strings.HasSuffix(word, "s") && !strings.HasSuffix(word, "m") {
 		return false
@@ -63,7 +63,7 @@ func isDuration(word string) bool {
 	return err == nil
 }
 
-// isClock knows dates and times: digits with what stands between them, at least twice.
+// isClock reports whether word is a date or time: digits with at least two separators.
 func isClock(word string) bool {
 	marks := 0
 	for i := range len(word) {
@@ -94,8 +94,8 @@ var (
 
 const errorLines = 3
 
-// errorOf is what an error says: its first telling lines, without places and times. A bare
-// exit code says nothing.
+// errorOf returns the first errorLines lines of text that mention an error, without locations and times. A bare exit
+// code yields "".
 func errorOf(text string) string {
 	var lines []string
 	last, more := "", 0
@@ -116,7 +116,7 @@ func errorOf(text string) string {
 	if len(lines) == 0 && last != "" {
 		lines = append(lines, sentenceOf(last))
 	}
-	if more > 0 { // fewer of them are another error
+	if more > 0 { // a falling count of errors is a different error
 		lines = append(lines, strconv.Itoa(more)+" more")
 	}
 	return strings.Join(lines, " | ")

@@ -1,13 +1,12 @@
-// Package supervise is what the guardian thinks: it reads what an agent did and says whether
-// somebody should step in, and why. It touches no store, no clock and no workflow.
+// Package supervise analyzes what an agent did and reports whether it needs steering, and why. The package uses no
+// store, no clock and no workflow.
 //
-// [Subject.Read] takes stored events in. [Rules] looks for what needs no understanding: loops,
-// standstill, the same error again and again, edits where none are allowed, weakened tests.
-// [Model] asks a language model whether the work serves the goal. [Analyze] is both.
+// [Subject.Read] reads stored events. [Rules] applies fixed rules: loops, no progress, repeated errors, edits outside
+// of the allowed paths, weakened tests. A [Model] asks a language model whether the work serves the goal. [Analyze]
+// does both.
 //
-// Three verdicts, and no silent fourth: steer (a rule or the model found something, with the
-// numbers of the events that show it), healthy (a model looked and found the work to serve its
-// goal), unknown (all else). Rules alone never say healthy: that no rule spoke means that nothing
-// known to be bad was seen, not that the work is good. What a rule has found a model cannot talk
-// away, since the trajectory that it reads is written by the one who is judged.
+// The verdict is steer (a rule or the model found a fault, with the sequences of the events that support it), healthy
+// (a model found that the work serves its goal) or unknown (everything else). Rules alone never return healthy, because
+// they only know certain faults. The model cannot discard the finding of a rule, because the model reads a trajectory
+// that the analyzed agent wrote.
 package supervise

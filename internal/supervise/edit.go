@@ -16,13 +16,12 @@ func edited(e *Event, f *fields) {
 	}
 	edit.lines(diff)
 	if edit.TestFile && edit.Change == "deleted" && edit.Tests == 0 {
-		edit.Tests = -1 // its diff is too long to be told
+		edit.Tests = -1 // the event carries no diff
 	}
 	e.Edit = edit
 }
 
-// lines reads a unified diff. Digests are sums over lines, so that what was undone, in whatever
-// order, comes to nothing.
+// lines reads a unified diff. Digests are sums over lines, so that an edit and its reversal cancel out in any order.
 func (t *Edit) lines(diff string) {
 	inHunk := false
 	for line := range strings.Lines(diff) {
@@ -40,7 +39,7 @@ func (t *Edit) lines(diff string) {
 	}
 }
 
-// balance is what an edit leaves; over all edits of a file 0 says that nothing is left of them.
+// balance returns the net effect of an edit. The sum over all edits of a file is 0 if they cancel out.
 func (t *Edit) balance() uint64 { return t.Plus - t.Minus }
 
 var (
@@ -66,8 +65,7 @@ func (t *Edit) count(line string, by int) {
 	}
 }
 
-// uncommented is what of a line is no comment; a mark within a text may cut too much, which
-// only makes a check go unseen where it was unseen before.
+// uncommented returns line without comments. A comment mark inside a string also cuts the line, which can hide a check.
 func uncommented(line string) string {
 	line = strings.TrimSpace(line)
 	for _, mark := range []string{"//", "/*", "#"} {
@@ -81,7 +79,7 @@ func uncommented(line string) string {
 
 var testName = regexp.MustCompile(`^test_|[._](?:test|spec)$|Tests?$`)
 
-// isTestFile knows the names that test runners look for.
+// isTestFile reports whether test runners recognize the file by its name or folder.
 func isTestFile(file string) bool {
 	name := path.Base(file)
 	stem := strings.TrimSuffix(name, path.Ext(name))

@@ -7,8 +7,8 @@ import (
 
 const recentSteps = 10
 
-// sameError finds an error that comes back whatever is tried. What has gone well in between
-// with the same program, or the same tool, ends the series.
+// sameError matches if the same error returns whatever the agent tries. A success of the same program or tool ends the
+// series.
 func sameError(t *history, s Settings) *Finding {
 	last := lastFailed(t.steps)
 	if last == nil || t.over() {
@@ -33,7 +33,7 @@ func sameError(t *history, s Settings) *Finding {
 	}
 }
 
-// lastFailed is the newest step that failed with something to say, if it is one of the newest.
+// lastFailed returns the newest of the last recentSteps steps that failed with an error text, or nil.
 func lastFailed(steps []*step) *step {
 	for _, st := range slices.Backward(steps[max(0, len(steps)-recentSteps):]) {
 		if st.failed() && st.result.Error != "" && st.tests == nil {
@@ -43,7 +43,7 @@ func lastFailed(steps []*step) *step {
 	return nil
 }
 
-// failing finds tests that fail in the same way run after run, although files were changed.
+// failing matches if the same tests fail in the same way in several runs, with edits in between.
 func failing(t *history, s Settings) *Finding {
 	runs := sameRuns(t.steps)
 	if len(runs) < s.SameFailing || t.over() {
@@ -57,7 +57,7 @@ func failing(t *history, s Settings) *Finding {
 		}
 	}
 	if edits == 0 {
-		return nil // nothing was tried: that is a loop
+		return nil // no edit in between: the rule loop covers this case
 	}
 	return &Finding{
 		Why:        fmt.Sprintf("%s failed in the same way in %d runs, with %d edits in between.", tests(runs[0].tests.Failing), len(runs), edits),
@@ -66,7 +66,7 @@ func failing(t *history, s Settings) *Finding {
 	}
 }
 
-// byGit is true of a call that only brings other versions of the files, as a bisection does.
+// byGit reports whether a call is a git command that switches file versions, for example in a bisection.
 func (t *history) byGit(call string) bool {
 	st := t.calls[call]
 	if st == nil {
@@ -79,7 +79,7 @@ func (t *history) byGit(call string) bool {
 	return false
 }
 
-// sameRuns are the newest runs of the newest tests, as long as the same of them failed.
+// sameRuns returns the newest runs of one test command with the same failures, oldest first.
 func sameRuns(steps []*step) []*step {
 	var runs []*step
 	var last *step

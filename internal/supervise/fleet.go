@@ -7,19 +7,20 @@ import (
 	"strings"
 )
 
-// Agent is one agent at work, as a fleet is looked at: what the guardian last thought of it.
+// Agent is one active agent with the result of its latest guardian analysis.
 type Agent struct {
 	TaskID, ProjectID, Phase string
-	Known                    bool    // somebody could judge it lately; else what follows says nothing
-	Caught                   bool    // by a rule: rules look at everybody, and speak of faults only
-	Score                    float64 // alignment, 0..1
-	Aligned, Steer           bool
-	Ended                    bool     // its work is done, and its sandbox lives
-	Focus                    string   // what it is at
-	Files                    []string // that it has changed
+	// Known is true if the agent has a recent verdict other than unknown. If false, Caught to Ended have no meaning.
+	Known          bool
+	Caught         bool    // the verdict is from a rule; rules report faults only
+	Score          float64 // alignment, 0 to 1
+	Aligned, Steer bool
+	Ended          bool     // the work is done while the sandbox still runs
+	Focus          string   // current focus
+	Files          []string // files that the agent changed
 }
 
-// Fleet is what is thought of all agents of an organization together.
+// Fleet is the conductor's summary of all active agents of an organization.
 type Fleet struct {
 	Coherence       *float64       `json:"coherence_score" doc:"How well the agents serve their goals together, 0 to 1. Null: too few agents have a guardian analysis."`
 	AtLeast         float64        `json:"coherence_at_least" doc:"The score if every agent without an analysis did worst, 0 to 1."`
@@ -38,18 +39,18 @@ type Fleet struct {
 	Recommendations []string       `json:"recommendations" doc:"Sentences for operators, most important first."`
 }
 
-// Statuses of a fleet, in the words of the replaced system, and unknown.
+// Statuses of a fleet, as in OmoiOS, plus unknown.
 const (
 	FleetNoAgents    = "no_agents"
 	FleetCritical    = "critical"
 	FleetWarning     = "warning"
-	FleetInefficient = "inefficient" // many do the same
+	FleetInefficient = "inefficient" // many agents do the same work
 	FleetOptimal     = "optimal"
 	FleetNormal      = "normal"
-	FleetUnknown     = "unknown" // too few are judged to say
+	FleetUnknown     = "unknown" // too few agents have an analysis
 )
 
-// Shares of the coherence, and the bounds of its words: those of the replaced system.
+// Weights of the coherence score and thresholds of the statuses, as in OmoiOS.
 const (
 	weightUnaligned = 0.2
 	weightSteering  = 0.3
@@ -60,20 +61,22 @@ const (
 	optimal         = 0.8
 	manyDuplicates  = 0.3
 	crowdedPhase    = 0.6
-	// enough is the part that must be judged, of the agents that no rule has caught, for a coherence: ours.
+	// enough is the share of agents that need a model analysis for a coherence score, among agents without a finding of
+	// a rule. OmoiOS has no such threshold.
 	enough = 0.5
 )
 
-// Conduct looks at a fleet. The links are its duplicates, by places in agents.
+// Conduct summarizes the agents of an organization. The links are the duplicates, as indexes into agents.
 //
-// The coherence is the replaced system's: the mean alignment, minus 0.2 times the part that is not
-// aligned and 0.3 times the part that needs steering, plus 0.1 times the number of phases by that
-// of agents and 0.1 times how even the load over phases is, within 0 and 1. Three things differ.
-// Agents are the active sandboxes: the replaced system counted agents by a heartbeat that those of
-// sandboxes never had, and so always said 1. Whom a rule has caught stands for himself; the others
-// that were judged stand for all others, and where they are less than half of these there is no
-// coherence: else those at fault alone would be heard where no model speaks. And the hard words,
-// critical and optimal, are said only where what is not known could not change them.
+// The coherence score is the formula of OmoiOS: the mean alignment, minus 0.2 times the share of unaligned agents,
+// minus 0.3 times the share that needs steering, plus 0.1 times the number of phases divided by the number of agents,
+// plus 0.1 times the evenness over the phases, limited to 0..1.
+//
+// The score differs from OmoiOS in three points. First, the agents are the active sandboxes: OmoiOS counted agents by a
+// heartbeat that sandboxes never sent, so its score was always 1. Second, agents without an analysis count like the
+// analyzed agents without a finding of a rule; if fewer than half of these agents are analyzed, there is no score,
+// because the faulty agents alone would decide it. Third, the statuses critical and optimal need a score that the
+// unknown agents could not change.
 func Conduct(agents []Agent, links []Link) Fleet {
 	f := Fleet{Agents: len(agents), Duplicates: len(links), Phases: map[string]int{}, Projects: map[string]int{}, Recommendations: []string{}}
 	for _, a := range agents {
@@ -103,7 +106,7 @@ func count(yes bool) int {
 	return 0
 }
 
-// tally sums agents up: each counts as much as its weight.
+// tally holds weighted sums over agents.
 type tally struct{ n, score, unaligned, steering float64 }
 
 func (t *tally) add(a Agent, weight float64) {
@@ -113,9 +116,9 @@ func (t *tally) add(a Agent, weight float64) {
 	t.steering += float64(count(a.Steer)) * weight
 }
 
-// cohere says how coherent the agents are, and could be.
+// cohere sets the coherence score and its bounds.
 func (f *Fleet) cohere(agents []Agent) {
-	var caught, others tally // of those that were judged
+	var caught, others tally // among the analyzed agents
 	for _, a := range agents {
 		switch {
 		case a.Known && a.Caught:
@@ -126,7 +129,7 @@ func (f *Fleet) cohere(agents []Agent) {
 	}
 	f.AtLeast = f.coherence(caught, others, Agent{Steer: true})
 	f.AtMost = f.coherence(caught, others, Agent{Score: 1, Aligned: true})
-	free := float64(f.Agents) - caught.n // of rules
+	free := float64(f.Agents) - caught.n // agents without a finding of a rule
 	if f.Agents == 0 || others.n < enough*free {
 		return
 	}
@@ -138,10 +141,10 @@ func (f *Fleet) cohere(agents []Agent) {
 	f.Coherence = &sure
 }
 
-// coherence is the formula of [Conduct]; whoever is neither caught nor among the others is as guessed.
+// coherence returns the score of [Conduct]. The values of guessed count for each agent outside of both tallies.
 func (f *Fleet) coherence(caught, others tally, guessed Agent) float64 {
 	if f.Agents == 0 {
-		return 1 // nobody is at work
+		return 1 // no active agents
 	}
 	all := tally{caught.n + others.n, caught.score + others.score, caught.unaligned + others.unaligned, caught.steering + others.steering}
 	all.add(guessed, float64(f.Agents)-all.n)
@@ -150,7 +153,7 @@ func (f *Fleet) coherence(caught, others tally, guessed Agent) float64 {
 	return min(max(score, 0), 1)
 }
 
-// evenness of the agents over their phases: 1 minus the variance by the square of the mean, or 0.
+// evenness returns 1 minus the variance divided by the squared mean of the agents per phase, at least 0.
 func evenness(phases map[string]int) float64 {
 	if len(phases) == 0 {
 		return 0
@@ -165,7 +168,7 @@ func evenness(phases map[string]int) float64 {
 	return max(1-variance/(mean*mean), 0)
 }
 
-// status is the fleet's word; again is how many do what somebody else does.
+// status returns the status of the fleet; again is the number of agents that duplicate the work of another one.
 func (f *Fleet) status(again int) string {
 	switch {
 	case f.Agents == 0:
@@ -184,7 +187,7 @@ func (f *Fleet) status(again int) string {
 	return FleetNormal
 }
 
-// shared is a file that several agents of a project change at a time.
+// shared is a file that several agents of one project change at the same time.
 type shared struct {
 	path  string
 	tasks []string
@@ -211,10 +214,10 @@ func sharedFiles(agents []Agent) []shared {
 	return list
 }
 
-// topmost is how many of a kind are named.
+// topmost is the maximum of recommendations of one kind, and of tasks named in one.
 const topmost = 3
 
-// recommend says what a person may do about it.
+// recommend adds sentences for operators, most important first.
 func (f *Fleet) recommend(agents []Agent, links []Link, files []shared) {
 	say := func(format string, args ...any) {
 		f.Recommendations = append(f.Recommendations, fmt.Sprintf(format, args...))

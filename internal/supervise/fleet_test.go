@@ -10,7 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/supervise"
 )
 
-// well is n agents in as many phases as are named, all of whom a model calls well.
+// well returns n healthy agents, spread over the phases.
 func well(n int, phases ...string) []supervise.Agent {
 	var all []supervise.Agent
 	for i := range n {
@@ -21,7 +21,7 @@ func well(n int, phases ...string) []supervise.Agent {
 	return all
 }
 
-func TestCoherenceIsTheOldFormula(t *testing.T) {
+func TestConduct_CoherenceFormula(t *testing.T) {
 	t.Parallel()
 	agents := well(10, "a", "b")
 	f := supervise.Conduct(agents, nil)
@@ -37,8 +37,8 @@ func TestCoherenceIsTheOldFormula(t *testing.T) {
 	require.Equal(t, 1, f.Steering)
 }
 
-// The replaced system called a fleet of sandboxes perfect of which it knew nothing.
-func TestOfWhomNothingIsKnownThereIsNoCoherence(t *testing.T) {
+// OmoiOS called a fleet of unknown sandboxes perfect.
+func TestConduct_UnknownAgents(t *testing.T) {
 	t.Parallel()
 	agents := well(10, "a")
 	for i := range agents {
@@ -54,8 +54,8 @@ func TestOfWhomNothingIsKnownThereIsNoCoherence(t *testing.T) {
 	require.Equal(t, supervise.FleetNoAgents, supervise.Conduct(nil, nil).Status)
 }
 
-// One agent that a rule has caught says nothing of the ninety-nine others; seventy do.
-func TestRulesAloneCanCallAFleetBad(t *testing.T) {
+// One finding does not decide about 99 unknown agents; 70 findings do.
+func TestConduct_RulesAlone(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, supervise.FleetUnknown, caught(100, 1).Status)
 	require.Equal(t, 99, caught(100, 1).Unknown)
@@ -67,7 +67,7 @@ func TestRulesAloneCanCallAFleetBad(t *testing.T) {
 	require.Equal(t, supervise.FleetCritical, caught(100, 70).Status)
 }
 
-// caught is a fleet of n without a model, k of which a rule has caught.
+// caught returns the summary of n agents without a model, k of which have a finding.
 func caught(n, k int) supervise.Fleet {
 	agents := well(n, "a")
 	for i := range agents {
@@ -77,15 +77,15 @@ func caught(n, k int) supervise.Fleet {
 	return supervise.Conduct(agents, nil)
 }
 
-// Rules speak of faults only, so that whom they have caught must not stand for those of whom nothing is known.
-func TestThoseAtFaultDoNotStandForTheOthers(t *testing.T) {
+// Rules report faults only, so agents with a finding do not represent unknown agents.
+func TestConduct_FaultyAgentsDoNotRepresentOthers(t *testing.T) {
 	t.Parallel()
 	f := caught(2, 1)
 	require.Nil(t, f.Coherence)
 	require.NotEqual(t, supervise.FleetCritical, f.Status)
 	require.Equal(t, []int{2, 1, 1, 1}, []int{f.Agents, f.Judged, f.Unknown, f.Steering})
 
-	agents := well(10, "a") // a model has judged half of those that no rule has caught
+	agents := well(10, "a") // a model analyzed half of the agents without a finding
 	for i := range 4 {
 		agents[i].Known = false
 	}
@@ -96,8 +96,8 @@ func TestThoseAtFaultDoNotStandForTheOthers(t *testing.T) {
 	require.Equal(t, supervise.FleetNormal, f.Status)
 }
 
-// A hard word is said only where whom nobody could judge could not change it.
-func TestHardWordsNeedEnoughJudgements(t *testing.T) {
+// The statuses critical and optimal need a score that unknown agents cannot change.
+func TestConduct_StatusesNeedAnalyses(t *testing.T) {
 	t.Parallel()
 	one := func(score float64, known int) supervise.Fleet {
 		agents := well(10, "a")
@@ -114,7 +114,7 @@ func TestHardWordsNeedEnoughJudgements(t *testing.T) {
 	require.Less(t, one(0.95, 5).AtLeast, *one(0.95, 5).Coherence)
 }
 
-func TestAFleetIsToldWhatToDo(t *testing.T) {
+func TestConduct_Recommendations(t *testing.T) {
 	t.Parallel()
 	agents := well(10, "a")
 	agents[9].Phase, agents[0].Files, agents[1].Files, agents[2].Files = "b", []string{"go.mod", "go.mod"}, []string{"/x/workspace/go.mod"}, []string{"main.go"}

@@ -9,7 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/supervise"
 )
 
-// took is a call that says how long it took; by the times at which its events were stored it took a second.
+// took adds a call that reports a duration; by its storage times the call took one second.
 func (t *tape) took(command, answer string, said time.Duration) *tape {
 	t.calls++
 	id := fmt.Sprintf("toolu_%04d", t.calls)
@@ -18,13 +18,13 @@ func (t *tape) took(command, answer string, said time.Duration) *tape {
 	return t.add("agent.tool_result", map[string]any{"tool_use_id": id, "result": answer})
 }
 
-// last lets only the newest events be read, as of a long attempt.
+// last limits the subject to the newest n events, as in a long attempt.
 func last(tp *tape, n int) func(*supervise.Subject) {
 	return func(s *supervise.Subject) { s.Read(tp.rows[len(tp.rows)-n:], tp.at) }
 }
 
-// A program may send any event in its agent's name. What it says of itself quiets a rule for a while at most.
-func TestForgedEventsQuietNoRuleForLong(t *testing.T) {
+// A program can send any event in its agent's name. Its claims silence a rule only for a limited time.
+func TestRules_ForgedEvents(t *testing.T) {
 	t.Parallel()
 	again := func(tp *tape) *tape { return tp.bash("cat config.yaml", "port: 80") }
 	polling := newTape().times(300, func(tp *tape, _ int) { tp.bash("sleep 0; cat config.yaml", "port: 80") })

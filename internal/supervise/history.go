@@ -8,18 +8,18 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
-// step is one call of a tool with what came of it.
+// step is one tool call with its result.
 type step struct {
 	use    *Event
-	result *Event // nil: it is under way, or its answer was not read
+	result *Event // nil: the call is in progress, or its result was not read
 	tests  *TestRun
 	took   time.Duration
 	edits  int
-	// fresh is true of a step that tells or changes something that no step before did.
+	// fresh is true if the step returned or changed something new.
 	fresh bool
 }
 
-// same is what two steps have in common that are repeats of each other.
+// same is the key that repeated steps share.
 type same struct {
 	tool          string
 	input, result uint64
@@ -35,21 +35,21 @@ func (st *step) key() same {
 
 func (st *step) failed() bool { return st.result != nil && st.result.Failed }
 
-// history is a subject's events in the form in which the rules look at them.
+// history holds the events of a subject in the form that the rules use.
 type history struct {
 	*Subject
 	steps []*step
-	// fresh is the newest event that brought something new: an edit, an answer, a person's word.
+	// fresh is the newest event with something new: an edit, an answer or a user's message.
 	fresh *Event
-	// changed is the newest event that changed a file to something that it had not been yet.
+	// changed is the newest edit that no earlier event made.
 	changed *Event
-	end     *Event // successful end with no work after it; of several in a row the first
-	wentOn  bool   // it has worked on after an end that it had told, and nobody had asked it to
+	end     *Event // successful completion without later work; of several in a row, the first
+	wentOn  bool   // the agent worked on after a completion without a user's message
 	lifted  []string
 
 	calls map[string]*step
 	known map[any]bool
-	net   map[string]uint64 // what is left of all edits, by file
+	net   map[string]uint64 // sum of Edit.balance by file
 }
 
 func newHistory(s *Subject) *history {
@@ -95,8 +95,8 @@ func (t *history) take(e *Event) {
 	}
 }
 
-// over is true of an agent that has told its end and keeps to it. The word of one that has gone on before after such an
-// end is not taken for it: a program can tell its end at any moment.
+// over reports whether the agent completed and did no work since. After an agent has once worked on after a completion,
+// its completions no longer count, because a program can report one at any moment.
 func (t *history) over() bool { return t.end != nil && !t.wentOn }
 
 func (t *history) told(e *Event) {
@@ -104,10 +104,10 @@ func (t *history) told(e *Event) {
 		return
 	}
 	t.fresh, t.end = e, nil
-	clear(t.known) // after that, to look again is something new
+	clear(t.known) // after a message, repeated calls count as new
 }
 
-// change names an edit by what it does.
+// change is the key of an edit by its effect.
 type change struct {
 	path        string
 	plus, minus uint64
@@ -119,7 +119,7 @@ func (t *history) edit(e *Event) {
 	}
 	before, known := t.net[e.Path]
 	t.net[e.Path] = before + e.Edit.balance()
-	if e.Edit.Plus == 0 && e.Edit.Minus == 0 && !known { // its diff is not told, or it is empty
+	if e.Edit.Plus == 0 && e.Edit.Minus == 0 && !known { // the diff is missing or empty
 		t.net[e.Path] = 1
 	}
 	if c := (change{e.Path, e.Edit.Plus, e.Edit.Minus}); !t.known[c] {
@@ -138,12 +138,12 @@ func (t *history) answer(e *Event) {
 		st.took = st.use.Age - e.Age
 	}
 	if e.Tests != nil && (st.tests == nil || st.tests.Passed) {
-		st.tests = e.Tests // who passed by its output alone may have failed by its exit code
+		st.tests = e.Tests // a run that passed by its output can still fail by its exit code
 	}
 	k := st.key()
 	news := !t.known[k]
 	if e.Failed && e.Error != "" && t.known[e.Error] {
-		news = false // tried in another way, and the same came of it
+		news = false // another call failed with the same error
 	}
 	t.known[k] = true
 	if e.Failed {
@@ -154,7 +154,7 @@ func (t *history) answer(e *Event) {
 	}
 }
 
-// stale are the newest steps since something new came.
+// stale returns the steps since the newest information.
 func (t *history) stale() []*step {
 	for i, st := range slices.Backward(t.steps) {
 		if st.fresh || t.fresh != nil && st.use.Sequence < t.fresh.Sequence {
@@ -164,11 +164,11 @@ func (t *history) stale() []*step {
 	return t.steps
 }
 
-// left reports whether anything is left of the edits of a file.
+// left reports whether the edits of a file have a net effect.
 func (t *history) left(path string) bool { return t.net[path] != 0 }
 
-// underWay is true while a tool is at work within its limit: the heartbeat says so, or what came
-// after that is a call.
+// underWay reports whether a tool call is in progress for at most limit: by the heartbeat if it is the newest event,
+// else by the newest call.
 func (t *history) underWay(limit time.Duration) bool {
 	if t.Beat != nil && t.Beat.Sequence > t.last() {
 		return t.Beat.Tool != "" && t.toolAge() <= limit
@@ -176,16 +176,16 @@ func (t *history) underWay(limit time.Duration) bool {
 	return t.calling(limit)
 }
 
-// calling is true while the newest call has no answer, within the limit.
+// calling reports whether the newest call has no result and is at most limit old.
 func (t *history) calling(limit time.Duration) bool {
 	return len(t.steps) > 0 && t.steps[len(t.steps)-1].result == nil && t.steps[len(t.steps)-1].use.Age <= limit
 }
 
-// toolAge is for how long the tool of the heartbeat has been under way: as long as that says, and no
-// less than nothing else was told, since a call begins with an event.
+// toolAge returns the age of the heartbeat's tool call: the reported age, or the age of the newest event if that is
+// more, because each call starts with an event.
 func (t *history) toolAge() time.Duration { return max(t.Beat.ToolAge+t.Beat.Age, t.newest()) }
 
-// last is the number of the newest event, heartbeats aside.
+// last returns the sequence of the newest event other than a heartbeat.
 func (t *history) last() int64 {
 	if len(t.Events) == 0 {
 		return 0
@@ -193,7 +193,8 @@ func (t *history) last() int64 {
 	return t.Events[len(t.Events)-1].Sequence
 }
 
-// newest is the age of the newest event, heartbeats aside. Who says again and again that it is done, or waits, says it once.
+// newest returns the age of the newest event other than a heartbeat. Of several completions or waits in a row, the
+// first counts.
 func (t *history) newest() time.Duration {
 	if at := t.resting(); at != nil {
 		return at.Age
@@ -204,20 +205,21 @@ func (t *history) newest() time.Duration {
 	return t.Events[len(t.Events)-1].Age
 }
 
-// resting is the first of the newest events where those say only that it is done, or waits for messages.
+// resting returns the first of the newest events if these report only completion or waiting for messages, else nil.
 func (t *history) resting() (at *Event) {
 	for i := len(t.Events) - 1; i >= 0; i-- {
-		if e := &t.Events[i]; event.Is(e.Type, event.Completion) || e.Type == event.AgentWaiting {
+		switch e := &t.Events[i]; {
+		case event.Is(e.Type, event.Background):
+		case event.Is(e.Type, event.Completion) || e.Type == event.AgentWaiting:
 			at = e
-			continue
+		default:
+			return at
 		}
-		break
 	}
 	return at
 }
 
-// program is what a shell command runs, without the folder that it goes to first; of another
-// tool it is the tool.
+// program returns the first two words of a shell command after a leading cd; for other tools, the name of the tool.
 func (st *step) program() string {
 	if st.use.Command == "" {
 		return st.use.Tool
@@ -231,7 +233,7 @@ func (st *step) program() string {
 	return strings.Join(words[:min(2, len(words))], " ")
 }
 
-// evidence are the sequences of steps, at most so many, newest last.
+// evidence returns the sequences of the newest steps, up to most of them, newest last.
 func evidence(steps []*step, most int) []int64 {
 	var list []int64
 	for _, st := range steps[max(0, len(steps)-most):] {
@@ -243,7 +245,7 @@ func evidence(steps []*step, most int) []int64 {
 	return list
 }
 
-// sinceWork is the age of the newest event that is work.
+// sinceWork returns the age of the newest event that shows work.
 func (t *history) sinceWork() time.Duration {
 	for _, e := range slices.Backward(t.Events) {
 		if event.Is(e.Type, event.Work) {

@@ -12,7 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/supervise"
 )
 
-// Whatever a sandbox sends, it is read and judged, and a verdict rests on events that are there.
+// Any events are read and analyzed, and a verdict refers to existing events.
 func TestHostileEvents(t *testing.T) {
 	t.Parallel()
 	kinds := []string{

@@ -9,10 +9,9 @@ import (
 
 const maxConstraints = 10
 
-// LimitsOf gathers what a task forbids: from objects with the keys allowed_paths,
-// forbidden_paths, forbidden_commands and constraints (a task's execution_config, a project's
-// settings), and from plain sentences of what the agent was told, such as: Only change `src/api`.
-// Do not touch the tests in `e2e/`. Never run `git push --force`.
+// LimitsOf returns what a task forbids. LimitsOf reads the keys allowed_paths, forbidden_paths, forbidden_commands and
+// constraints of objects (execution_config of the task, settings of the project), and sentences of told such as: Only
+// change `src/api`. Do not touch the tests in `e2e/`. Never run `git push --force`.
 func LimitsOf(told string, objects ...json.RawMessage) Limits {
 	var l Limits
 	for _, object := range objects {
@@ -56,8 +55,7 @@ var (
 	commandIn = regexp.MustCompile("`([^`]+)`")
 )
 
-// sentences splits what was told. The words at which the second half of a sentence begins stay
-// with it.
+// sentences splits a text. A split at "but" or "and" leaves the words "do not", "never" or "only" in the second half.
 func sentences(told string) []string {
 	var list []string
 	begin := 0
@@ -89,7 +87,7 @@ func limitsIn(sentence string) Limits {
 	return l
 }
 
-// pathsIn are words that look like paths.
+// pathsIn returns the words that look like paths.
 func pathsIn(sentence string) []string {
 	var paths []string
 	for _, word := range firsts(inTicks, sentence) {
@@ -101,7 +99,7 @@ func pathsIn(sentence string) []string {
 	return paths
 }
 
-// firsts are the groups that matched.
+// firsts returns the nonempty groups of all matches.
 func firsts(re *regexp.Regexp, text string) []string {
 	var found []string
 	for _, m := range re.FindAllStringSubmatch(text, -1) {
@@ -116,7 +114,7 @@ func firsts(re *regexp.Regexp, text string) []string {
 
 var lifting = regexp.MustCompile(`(?i)\b(?:may|can|allowed|go ahead|fine|okay|ok|please)\b`)
 
-// liftedBy are the paths that a person's message opens.
+// liftedBy returns the paths that a user's message allows.
 func liftedBy(message string) []string {
 	var paths []string
 	for _, sentence := range sentences(message) {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// loop finds the same call, or the same few calls in a row, over and over with the same
-// answers. Whoever waits for something outside does that too: polling has its own limit.
+// loop matches if the same call, or the same few calls in turn, returns the same answers again and again. Polling looks
+// the same and has a limit of its own.
 func loop(t *history, s Settings) *Finding {
 	if t.over() {
 		return nil
@@ -18,7 +18,7 @@ func loop(t *history, s Settings) *Finding {
 	for _, st := range tail {
 		counts[st.key()]++
 	}
-	for _, st := range slices.Backward(tail) { // the newest of them
+	for _, st := range slices.Backward(tail) { // newest first
 		if n := counts[st.key()] + 1; n >= s.LoopRepeats {
 			return t.polled(repeated(tail, st, n, s), tail, s)
 		}
@@ -34,7 +34,7 @@ func repeated(tail []*step, st *step, n int, s Settings) *Finding {
 	}
 }
 
-// sure grows with how far a count is over its limit.
+// sure returns a confidence that grows with the distance of n from limit.
 func sure(base float64, n, limit int) float64 {
 	return min(base+0.02*float64(n-limit), 0.95)
 }
@@ -44,7 +44,8 @@ var (
 	asksFor  = regexp.MustCompile(`\b(?:gh|glab|kubectl|docker (?:ps|logs|inspect)|curl|wget|squeue|systemctl|aws|gcloud|az|terraform|ps|tail)\b|\b(?:status|progress)\b`)
 )
 
-// isPoll is true of a step that waits for something, or asks outside after a pause. slow: how long steps took is believed.
+// isPoll reports whether a step waits for something, or queries an outside state after a pause. With slow, the reported
+// duration of the step counts too.
 func isPoll(st *step, gap time.Duration, slow bool, s Settings) bool {
 	switch st.use.Tool {
 	case "BashOutput", "TaskOutput", "AgentOutputTool", "Monitor":
@@ -53,8 +54,8 @@ func isPoll(st *step, gap time.Duration, slow bool, s Settings) bool {
 	return slow && st.took >= s.PollPause || waitsFor.MatchString(st.use.Command) || gap >= s.PollPause && asksFor.MatchString(st.use.Command)
 }
 
-// polled drops a finding about polling that has not gone on for too long: neither for the longest time, nor for all that
-// was read of the attempt, since how long it went on before that nobody knows.
+// polled returns nil if the steps are polling within the limit. The limit is PollFor, or all events that were read,
+// because polling before them is unknown.
 func (t *history) polled(f *Finding, tail []*step, s Settings) *Finding {
 	if !polls(tail, s) {
 		return f
@@ -68,23 +69,24 @@ func (t *history) polled(f *Finding, tail []*step, s Settings) *Finding {
 	return f
 }
 
-// longestRound is how many calls a round of polling has at most.
+// longestRound is the maximum number of calls in one round of polling.
 const longestRound = 4
 
-// fills is true of steps that are all that was read, but for one round that looks new since none is known before it.
+// fills reports whether the steps are all that was read, except for one round. The first round looks new, because
+// earlier ones were not read.
 func (t *history) fills(tail []*step) bool {
 	return t.Seen.First > 1 && len(t.steps)-len(tail) <= longestRound
 }
 
-// polls is true where any of the newest calls does. How long they say to have taken counts if the times at which they were
-// stored bear half of it out; they may come late, and side by side.
+// polls reports whether one of the steps is polling. Reported durations count if the storage times confirm half of
+// their sum, because events can arrive late and calls can overlap.
 func polls(tail []*step, s Settings) bool {
 	if len(tail) == 0 {
 		return false
 	}
 	said := time.Duration(0)
 	for _, st := range tail {
-		said += min(st.took, s.PollFor) // so that no word is too long to be summed up
+		said += min(st.took, s.PollFor) // keeps the sum from overflowing
 	}
 	slow := said/2 <= tail[0].use.Age+s.PollPause
 	for i, st := range tail {
@@ -99,7 +101,7 @@ func polls(tail []*step, s Settings) bool {
 	return false
 }
 
-// what names a call for people.
+// what returns the name of a call for users.
 func what(st *step) string {
 	text := st.use.Text
 	if text == "" {

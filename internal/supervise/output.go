@@ -11,16 +11,16 @@ import (
 	"github.com/omoi-dev/omoi/internal/redact"
 )
 
-// Line is one thing that an agent said, did, or was told, as the model is shown it.
+// Line is one line of the trajectory that a model is shown.
 type Line struct {
 	Event int64  `json:"event"`
 	AgoS  int64  `json:"ago_s"`
-	Kind  string `json:"kind"` // said, thought, did, answer, error, edit, tests, told, end
+	Kind  string `json:"kind"` // said, thought, did, answer, error, edit, tests, told or end
 	Text  string `json:"text"`
 }
 
-// Output is what an agent really said and did: the newest things, oldest first. What says
-// nothing to people, such as bills, is left out.
+// Output returns the newest events as lines, oldest first, up to most of them. Events without content for readers,
+// such as bills, are skipped.
 func Output(s Subject, most int) []Line {
 	lines := make([]Line, 0, min(most, len(s.Events)))
 	for i := len(s.Events) - 1; i >= 0 && len(lines) < most; i-- {
@@ -47,7 +47,7 @@ func lineOf(e *Event) (Line, bool) {
 		l.Kind, l.Text = "told", e.Sender+": "+l.Text
 	case event.Is(e.Type, event.Completion):
 		l.Kind = "end"
-	case e.Failed, e.Type == event.AgentError, e.Type == event.AgentStreamError:
+	case e.Failed, reportsFailure(e.Type):
 		l.Kind = "error"
 	case e.Type == event.AgentToolResult, e.Type == event.AgentUserToolResult:
 		l.Kind = "answer"
@@ -71,14 +71,14 @@ func testLine(e *Event) string {
 	return fmt.Sprintf("failed (%d). %s", e.Tests.Failing, e.Text)
 }
 
-// Signs tells of the events of a task's attempt in short, newest first, without secrets and heartbeats.
+// Signs returns the events of an attempt as evidence, newest first, without secrets and heartbeats.
 func Signs(taskID string, attempt int, events []event.Event) []explain.Evidence {
 	var s Subject
 	at := map[int64]event.Event{}
 	for _, e := range events {
 		at[e.Sequence] = e
 	}
-	s.Read(events, time.Time{}) // ages do not matter here
+	s.Read(events, time.Time{}) // ages are not used
 	names := map[string]string{}
 	out := make([]explain.Evidence, len(s.Events))
 	for i := range s.Events {
@@ -96,16 +96,18 @@ func Signs(taskID string, attempt int, events []event.Event) []explain.Evidence 
 }
 
 func failure(e *Event) bool {
-	switch e.Type {
-	case event.AgentError, event.AgentFailed, event.AgentStreamError, event.IterationFailed:
-		return true
-	case event.AgentCompleted, event.ContinuousCompleted:
+	if event.Is(e.Type, event.Completion) {
 		return !e.Success
 	}
-	return e.Failed
+	return e.Failed || reportsFailure(e.Type)
 }
 
-// signText is one line of at most as many characters as a list shows.
+// reportsFailure reports whether events of a type report a failure, of the agent or of a part of its work.
+func reportsFailure(eventType string) bool {
+	return event.Is(eventType, event.Failure) || eventType == event.AgentStreamError || eventType == event.IterationFailed
+}
+
+// signText returns an event as one line of at most shortText bytes, without secrets.
 func signText(e *Event, tool string) string {
 	parts := []string{e.Tool, e.Command, e.Path}
 	if text := e.Text; text != "" || e.Error != "" {

@@ -9,8 +9,8 @@ import (
 
 const namedFiles = 3
 
-// outside finds edits of files that the task does not allow. What was undone since, what tools
-// write by themselves and what a person has allowed on the way does not count.
+// outside matches edits of files that the task does not allow. Reverted edits, files that tools write and paths that a
+// user allowed do not count.
 func outside(t *history, s Settings) *Finding {
 	if len(t.Limits.Paths) == 0 {
 		return nil
@@ -20,7 +20,7 @@ func outside(t *history, s Settings) *Finding {
 	})
 }
 
-// constraint finds edits of forbidden files, and forbidden commands.
+// constraint matches edits of forbidden files, and forbidden commands.
 func constraint(t *history, s Settings) *Finding {
 	if f := forbidden(t); f != nil {
 		return f
@@ -62,7 +62,7 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// forbidden finds the newest command that the task forbids.
+// forbidden matches the newest command that the task forbids.
 func forbidden(t *history) *Finding {
 	for _, st := range slices.Backward(t.steps) {
 		name := forbiddenIn(st.use.Command, t.Limits.NoCommands)
@@ -78,7 +78,8 @@ func forbidden(t *history) *Finding {
 	return nil
 }
 
-// forbiddenIn looks at each command of a line for itself: words in a text are no command.
+// forbiddenIn returns the forbidden command with which a part of line begins, or "". Words inside of arguments do not
+// match.
 func forbiddenIn(line string, names []string) string {
 	if len(names) == 0 || line == "" {
 		return ""
@@ -94,7 +95,7 @@ func forbiddenIn(line string, names []string) string {
 	return ""
 }
 
-// begins is true of a command with these words; flags may stand in between.
+// begins reports whether a command begins with the words of name. Flags, assignments, sudo and env may be in between.
 func begins(words, name []string) bool {
 	for len(name) > 0 && len(words) > 0 {
 		switch {
@@ -109,10 +110,9 @@ func begins(words, name []string) bool {
 	return len(name) == 0
 }
 
-// anyPath reports whether one of the patterns covers a file. A pattern without a wildcard names
-// a file or a folder with all that is in it; * stands for anything within one name, ** for any
-// number of folders. Of an absolute path any end may fit, since nobody tells where the
-// workspace is.
+// anyPath reports whether a pattern covers file. A pattern without a wildcard covers a file, or a folder with its
+// content; * matches within one name, ** any number of folders. For an absolute path, each trailing part is tried,
+// because the location of the workspace is unknown.
 func anyPath(patterns []string, file string) bool {
 	for _, p := range patterns {
 		if covers(p, file) {

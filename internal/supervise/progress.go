@@ -7,13 +7,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
-// statusWaiting is the heartbeat's word for an agent that waits for messages.
+// statusWaiting is the heartbeat status of an agent that waits for messages.
 const statusWaiting = "waiting"
 
-// fresh is how old a heartbeat may be that counts; it is the heartbeat timeout of a task.
+// freshBeat is the maximum age of a heartbeat that counts: the heartbeat timeout of a task.
 const freshBeat = 2 * time.Minute
 
-// noProgress finds an agent that is at work, or at least alive, and gets nowhere.
+// noProgress matches an agent that is active without progress.
 func noProgress(t *history, s Settings) *Finding {
 	if t.over() {
 		return nil
@@ -26,7 +26,7 @@ func noProgress(t *history, s Settings) *Finding {
 	return nil
 }
 
-// tooLong is a tool that is under way for longer than tools may be.
+// tooLong matches a tool call that exceeds ToolLimit.
 func tooLong(t *history, s Settings) *Finding {
 	if t.Beat == nil || t.Beat.Tool == "" || t.Beat.Age > freshBeat || t.Beat.Sequence < t.last() || t.underWay(s.ToolLimit) {
 		return nil
@@ -38,7 +38,8 @@ func tooLong(t *history, s Settings) *Finding {
 	}
 }
 
-// silent is an agent that beats and says nothing. That it waits for messages quiets this only where it was meant to.
+// silent matches an agent that sends heartbeats and no other events. Waiting for messages is expected only with
+// WaitsForMessages.
 func silent(t *history, s Settings) *Finding {
 	if t.Beat == nil || t.Beat.Age > freshBeat || t.newest() < s.Silence || t.underWay(s.ToolLimit) {
 		return nil
@@ -57,7 +58,8 @@ func silent(t *history, s Settings) *Finding {
 	}
 }
 
-// talking is one message after the other without a call. A heartbeat's word for a tool quiets it no more than a call does.
+// talking matches several messages in a row without a tool call. Only calls in events count, not the tool in a
+// heartbeat.
 func talking(t *history, s Settings) *Finding {
 	if t.calling(s.ToolLimit) {
 		return nil
@@ -82,8 +84,8 @@ func talking(t *history, s Settings) *Finding {
 	}
 }
 
-// nothingNew is work that repeats what is known: no new answer, no new edit. A tool under way may bring something, for as
-// long as tools may take.
+// nothingNew matches steps without a new answer or edit. A tool call in progress can still return something, until
+// ToolLimit.
 func nothingNew(t *history, s Settings) *Finding {
 	tail := t.stale()
 	since := t.Age
@@ -100,10 +102,10 @@ func nothingNew(t *history, s Settings) *Finding {
 	}, tail, s)
 }
 
-// idle finds an agent that has nothing more to do and stays: its work is done, or it waits for
-// messages although it was not meant to.
+// idle matches an agent that stays after completion, or that waits for messages without WaitsForMessages.
 func idle(t *history, s Settings) *Finding {
-	if t.WaitsForMessages || t.Beat == nil || t.Beat.Age > freshBeat { // it may be gone: that is not for rules about what it does
+	// without a fresh heartbeat the agent may have ended
+	if t.WaitsForMessages || t.Beat == nil || t.Beat.Age > freshBeat {
 		return nil
 	}
 	at, word := t.rest()
@@ -117,7 +119,7 @@ func idle(t *history, s Settings) *Finding {
 	}
 }
 
-// rest is the event after which an agent did nothing more, if that is what it does.
+// rest returns the event after which the agent did nothing, with a verb for it; nil if the agent is active.
 func (t *history) rest() (*Event, string) {
 	if t.end != nil {
 		return t.end, "completed"

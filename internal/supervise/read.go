@@ -10,14 +10,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
-// Bounds of what is kept of an event.
+// Maximum bytes of a text and of a command that are kept of an event.
 const (
 	maxText    = 400
 	maxCommand = 300
 )
 
-// Read takes stored events in, in whatever order, as of now by the clock that dated them. Of
-// heartbeats it keeps the newest, and of bodies what the rules compare.
+// Read reads stored events in any order. The argument now is the current time of the clock that dated the events. Read
+// keeps only the newest heartbeat, and of each event only what the rules use.
 func (s *Subject) Read(rows []event.Event, now time.Time) {
 	rows = slices.SortedFunc(slices.Values(rows), func(a, b event.Event) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	r := reader{s: s, now: now, commands: map[string]string{}, said: slices.Clone(s.Said)}
@@ -33,13 +33,13 @@ func (s *Subject) Read(rows []event.Event, now time.Time) {
 type reader struct {
 	s        *Subject
 	now      time.Time
-	commands map[string]string // of shells, by call
-	said     []Said            // that no event has told of yet
+	commands map[string]string // shell commands by call ID
+	said     []Said            // messages that no event has reported yet
 	result   string            // tool_use_id of the newest result
 }
 
-// fields are all that is read of an event's data. A field of another form than expected leaves
-// the ones before it.
+// fields holds all fields that are read from the data of an event. If a field has an unexpected type, the other fields
+// stay.
 type fields struct {
 	ToolUseID string          `json:"tool_use_id"`
 	Tool      string          `json:"tool"`
@@ -67,7 +67,7 @@ type fields struct {
 	Cost      float64 `json:"cost_usd"`
 	TotalCost float64 `json:"total_cost_usd"`
 	Total     usage   `json:"total_usage"`
-	Sent      int64   `json:"input_tokens"` // of an end, as what it got
+	Sent      int64   `json:"input_tokens"` // of a completion
 	Got       int64   `json:"output_tokens"`
 
 	Status  string  `json:"status"`
@@ -75,7 +75,7 @@ type fields struct {
 	ToolMS  float64 `json:"tool_age_ms"`
 }
 
-// usage is what was paid for; what was read from a cache is not counted, it costs next to nothing.
+// usage counts billed tokens. Tokens from the cache do not count, because they cost little.
 type usage struct {
 	Input  int64 `json:"input_tokens"`
 	Output int64 `json:"output_tokens"`
@@ -97,8 +97,16 @@ func (r *reader) row(row *event.Event) {
 	}
 }
 
-// fill takes what the rules need; false for an event that says nothing.
+// fill reads the fields that the rules use. The result is false for an event to skip.
 func (r *reader) fill(e *Event, f *fields) bool {
+	switch {
+	case event.Is(e.Type, event.Completion):
+		ended(e, f)
+		r.paid(e, f)
+		return true
+	case event.Is(e.Type, event.Failure):
+		r.paid(e, f)
+	}
 	switch e.Type {
 	case event.AgentToolUse, event.AgentSubagentInvoked, event.AgentSkillInvoked:
 		r.used(e, f)
@@ -106,7 +114,7 @@ func (r *reader) fill(e *Event, f *fields) bool {
 		return r.completed(e, f)
 	case event.AgentToolResult, event.AgentUserToolResult:
 		if e.Type == event.AgentUserToolResult && f.ToolUseID != "" && f.ToolUseID == r.result {
-			return false // omoi-agent reports a result by both names
+			return false // omoi-agent reports each result as two event types
 		}
 		r.result = f.ToolUseID
 		r.answered(e, f)
@@ -118,12 +126,6 @@ func (r *reader) fill(e *Event, f *fields) bool {
 		r.told(e, f)
 	case event.AgentUserMessage:
 		e.Text, e.Sender = cut(f.Content, maxText), senderProgram
-	case event.AgentCompleted, event.ContinuousCompleted:
-		ended(e, f)
-		r.paid(e, f)
-	case event.AgentError, event.AgentFailed:
-		r.paid(e, f)
-		fallthrough
 	default:
 		e.Text, e.Error = cut(cmp.Or(f.Content, f.Error), maxText), cut(errorOf(f.Error), maxText)
 	}
@@ -138,25 +140,25 @@ func ended(e *Event, f *fields) {
 	}
 }
 
-// paid notes what was spent so far.
+// paid reads the cost and tokens so far. The result is false if the event has neither.
 func (r *reader) paid(e *Event, f *fields) bool {
 	e.CostUSD, e.Tokens = max(f.TotalCost, f.Cost), max(f.Total.Input+f.Total.Output, f.Sent+f.Got)
 	r.s.CostUSD, r.s.Tokens = max(r.s.CostUSD, e.CostUSD), max(r.s.Tokens, e.Tokens)
 	return e.CostUSD > 0 || e.Tokens > 0
 }
 
-// Senders of messages.
+// Senders of messages. The store confirms messages of senderUser.
 const (
-	senderUser    = "user" // a person
+	senderUser    = "user"
 	senderProgram = "program"
 )
 
-// told takes a message that the agent says it was given. A person's is one that the store knows,
-// in the words of the store, and once.
+// told reads a message that the agent reports as received. The sender is a user only if the store has that message.
+// Each stored message counts once, with its stored text.
 func (r *reader) told(e *Event, f *fields) {
 	e.Text, e.Sender = cut(f.Content, maxText), senderOf(f)
 	i := slices.IndexFunc(r.said, func(m Said) bool {
-		return m.ID == f.Message || f.Message == "" && cut(m.Text, maxText) == e.Text // old agents tell no id
+		return m.ID == f.Message || f.Message == "" && cut(m.Text, maxText) == e.Text // older agents report no ID
 	})
 	if i >= 0 {
 		e.Text, e.Sender = cut(r.said[i].Text, maxText), senderUser
@@ -164,7 +166,7 @@ func (r *reader) told(e *Event, f *fields) {
 	}
 }
 
-// senderOf is who spoke to the agent, by its word; no rule listens to any of them.
+// senderOf returns the sender that the agent reports. Rules ignore these senders.
 func senderOf(f *fields) string {
 	switch f.Type {
 	case "guardian_nudge":
@@ -175,7 +177,7 @@ func senderOf(f *fields) string {
 	return senderProgram
 }
 
-// cut shortens to at most n bytes, between characters.
+// cut returns at most n bytes of text, without splitting a character.
 func cut(text string, n int) string {
 	if len(text) <= n {
 		return text
@@ -186,7 +188,7 @@ func cut(text string, n int) string {
 	return text[:n]
 }
 
-// inputs are the fields of tools' inputs that the rules look at.
+// inputs holds the fields of tool inputs that the rules use.
 type inputs struct {
 	Command  string `json:"command"`
 	Path     string `json:"path"`
@@ -200,11 +202,11 @@ type inputs struct {
 
 func (r *reader) used(e *Event, f *fields) {
 	var in inputs
-	_ = json.Unmarshal(f.Input, &in) // a field of another form says nothing
+	_ = json.Unmarshal(f.Input, &in) // fields of unexpected types stay empty
 	e.Call, e.Tool, e.Command = f.ToolUseID, f.Tool, cut(in.Command, maxCommand)
 	e.Path = cmp.Or(in.FilePath, in.Path, in.Notebook)
 	e.Input = digest(string(f.Input))
-	if in.Command != "" { // a shell's input also describes itself, in other words each time
+	if in.Command != "" { // a shell's input also has a description that varies between calls
 		e.Input = digest(strings.Join(strings.Fields(in.Command), " "))
 		r.commands[e.Call] = in.Command
 	}
@@ -223,7 +225,7 @@ func (r *reader) answered(e *Event, f *fields) {
 	}
 }
 
-// completed keeps what a tool's result is too short for: how tests ended, and how long it took.
+// completed reads the test result and the duration of a call, because tool results can be cut too short for them.
 func (r *reader) completed(e *Event, f *fields) bool {
 	var res struct {
 		Output string   `json:"output"`

@@ -8,11 +8,11 @@ import (
 	"slices"
 )
 
-// A rule looks for one fault. It is pure, and says nothing rather than something doubtful.
+// A rule matches one fault. Rules are pure functions that return nil if in doubt.
 type rule struct {
 	name  string
 	label Label
-	kind  string // of steering
+	kind  string // kind of steering
 	look  func(*history, Settings) *Finding
 }
 
@@ -29,7 +29,7 @@ const (
 	RuleIdle       = "idle_after_end"
 )
 
-// allRules are in the order of their weight where two are as sure.
+// allRules returns the rules, worst fault first: of equal confidence, the first one wins.
 func allRules() []rule {
 	return []rule{
 		{RuleWeakened, LabelCheating, Correction, weakened},
@@ -44,7 +44,7 @@ func allRules() []rule {
 	}
 }
 
-// Rules judges by rules alone. Where none speaks the verdict is unknown.
+// Rules analyzes a subject by rules alone. Without a finding the verdict is unknown.
 func Rules(s Subject, settings Settings) Analysis {
 	t := newHistory(&s)
 	a := Analysis{
@@ -63,7 +63,7 @@ func Rules(s Subject, settings Settings) Analysis {
 	return a
 }
 
-// speak makes the strongest finding the verdict, if it is strong enough.
+// speak makes the strongest finding the verdict, if its confidence suffices.
 func (a *Analysis) speak(settings Settings) {
 	if len(a.Findings) == 0 || a.Findings[0].Confidence < settings.Confidence {
 		a.Summary = fmt.Sprintf("No rule found a fault in events %d to %d; whether the work serves its goal was not judged.", a.Seen.First, a.Seen.Last)
@@ -76,7 +76,7 @@ func (a *Analysis) speak(settings Settings) {
 	a.Confidence, a.Evidence = f.Confidence, f.Evidence
 }
 
-// Label is the kind of trajectory that an analysis takes a subject for; empty where it cannot say.
+// Label returns the kind of trajectory of an analysis. Empty: unknown.
 func (a *Analysis) Label() Label {
 	switch {
 	case a.Verdict == Healthy:
@@ -89,8 +89,8 @@ func (a *Analysis) Label() Label {
 	return ""
 }
 
-// Analyze lets the rules speak, then the model if there is one. A model that is not there or
-// fails leaves what the rules said; where they said nothing, that is unknown.
+// Analyze applies the rules, then the model m, if it is not nil. If the model fails, the analysis of the rules stays
+// and Trouble says why.
 func Analyze(ctx context.Context, s Subject, settings Settings, m Model) Analysis {
 	rules := Rules(s, settings)
 	if m == nil {
@@ -99,7 +99,7 @@ func Analyze(ctx context.Context, s Subject, settings Settings, m Model) Analysi
 	said, err := m.Judge(ctx, s, rules)
 	rules.Use = said.Use
 	if err == nil && said.Model == nil {
-		err = errors.New("the model gave no opinion")
+		err = errors.New("the model returned no opinion")
 	}
 	if err != nil {
 		rules.Trouble = trouble(err)
@@ -110,8 +110,8 @@ func Analyze(ctx context.Context, s Subject, settings Settings, m Model) Analysi
 
 func trouble(err error) string { return cut(fmt.Sprintf("The model did not judge: %s", err), maxText) }
 
-// merge adds an opinion to what the rules said. It never takes a rule's word back: what the
-// model has read was written by the agent that is judged.
+// merge adds the opinion of a model to an analysis. A steer verdict of the rules stays, because the model reads text
+// that the analyzed agent wrote.
 func merge(a Analysis, o Opinion, settings Settings) Analysis {
 	a.Model = &o
 	if a.Verdict == Steer {
@@ -126,7 +126,7 @@ func merge(a Analysis, o Opinion, settings Settings) Analysis {
 	return a
 }
 
-// verdictOf is unknown for a model that is not sure, or that sees a fault and asks for nothing.
+// verdictOf returns unknown for a model that is not confident, or that sees a fault and advises no steering.
 func verdictOf(o Opinion, settings Settings) Verdict {
 	switch {
 	case o.Confidence < settings.Confidence:

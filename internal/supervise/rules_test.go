@@ -92,6 +92,10 @@ func TestIdleAfterEnd(t *testing.T) {
 		{name: "just done", tape: newTape().done().wait(4*time.Minute).beat("waiting", "", 0)},
 		{name: "works on", tape: newTape().done().wait(6*time.Minute).read("a.go").beat("running", "", 0)},
 		{name: "waits for nobody", tape: newTape().add(event.AgentWaiting, nil).wait(6*time.Minute).beat("waiting", "", 0), want: []string{"idle_after_end"}},
+		{
+			name: "waits while a checkpoint is taken", want: []string{"idle_after_end"},
+			tape: newTape().add(event.AgentWaiting, nil).wait(3*time.Minute).add(event.AgentCheckpoint, nil).add(event.AgentCheckpointFailed, nil).wait(3*time.Minute).beat("waiting", "", 0),
+		},
 		{name: "waits for a moment", tape: newTape().add(event.AgentWaiting, nil).wait(4*time.Minute).beat("waiting", "", 0)},
 		{name: "was told more", tape: newTape().done().wait(6*time.Minute).told("One more thing.").beat("running", "", 0)},
 		{name: "gone", tape: newTape().beat("waiting", "", 0).done().wait(6 * time.Minute)},
@@ -216,7 +220,7 @@ func TestCost(t *testing.T) {
 	})
 }
 
-func TestWhatAFailureHasCostCounts(t *testing.T) {
+func TestCost_OfFailedEnd(t *testing.T) {
 	t.Parallel()
 	bill := map[string]any{"error": "no more", "cost_usd": 2.5, "input_tokens": 10, "output_tokens": 5}
 	for _, end := range []string{event.AgentError, event.AgentFailed, event.AgentCompleted} {
@@ -228,7 +232,7 @@ func TestWhatAFailureHasCostCounts(t *testing.T) {
 	}
 }
 
-func TestRulesAloneNeverSayHealthy(t *testing.T) {
+func TestRules_NeverHealthy(t *testing.T) {
 	t.Parallel()
 	a := supervise.Rules(newTape().read("a.go").edit("a.go", "+x").bash("go test ./...", "ok").subject(), supervise.DefaultSettings())
 	require.Equal(t, supervise.Unknown, a.Verdict)
@@ -238,7 +242,7 @@ func TestRulesAloneNeverSayHealthy(t *testing.T) {
 	require.Contains(t, a.Summary, "events 1 to 6")
 }
 
-func TestAFindingNamesItsEvents(t *testing.T) {
+func TestRules_FindingNamesItsEvents(t *testing.T) {
 	t.Parallel()
 	s := newTape().times(5, func(tp *tape, _ int) { tp.bash("cat x", "y") }).subject()
 	a := supervise.Rules(s, supervise.DefaultSettings())
@@ -254,14 +258,14 @@ func TestAFindingNamesItsEvents(t *testing.T) {
 	require.NotEmpty(t, a.Recommendation)
 }
 
-func TestTheSameStretchGivesTheSameJudgement(t *testing.T) {
+func TestRules_SameRangeSameAnalysis(t *testing.T) {
 	t.Parallel()
 	tp := newTape().times(6, func(tp *tape, i int) {
 		tp.edit("a.go", fmt.Sprintf("+%d", i)).fails("go test ./...", "--- FAIL: TestX")
 	})
 	s := tp.subject()
 	first := supervise.Rules(s, supervise.DefaultSettings())
-	for i, j := 0, len(tp.rows)-1; i < j; i, j = i+1, j-1 { // in another order
+	for i, j := 0, len(tp.rows)-1; i < j; i, j = i+1, j-1 { // reversed order
 		tp.rows[i], tp.rows[j] = tp.rows[j], tp.rows[i]
 	}
 	require.Equal(t, first, supervise.Rules(tp.subject(), supervise.DefaultSettings()))

@@ -2,42 +2,42 @@ package supervise
 
 import "time"
 
-// Settings are the numbers of the rules. docs/GUARDIAN-RULES.md says of each where it comes from.
+// Settings are the thresholds of the rules. docs/GUARDIAN-RULES.md explains them.
 type Settings struct {
-	// Confidence is the least one with which a finding or an opinion calls for steering.
+	// Confidence is the minimum confidence of a finding or an opinion that steers, 0 to 1.
 	Confidence float64
 
-	LoopRepeats int // the same call with the same answer, with nothing new in between
-	// PollPause makes calls that are so far apart polling; it may go on for PollFor.
+	LoopRepeats int // equal calls with equal answers, without new information in between
+	// PollPause is the minimum pause or duration of a call that makes it polling; polling may last PollFor.
 	PollPause time.Duration
 	PollFor   time.Duration
 
-	NoProgress      time.Duration // at work, and nothing new
-	NoProgressSteps int           // least steps of that time; fewer are silence
-	Silence         time.Duration // alive, at nothing, and says nothing
-	Monologue       int           // messages of its own in a row without a call
-	ToolLimit       time.Duration // until then a tool under way is work
+	NoProgress      time.Duration // maximum time without new information
+	NoProgressSteps int           // minimum steps in that time; fewer count as silence
+	Silence         time.Duration // maximum time with heartbeats only
+	Monologue       int           // messages of the agent in a row without a call
+	ToolLimit       time.Duration // maximum duration of a tool call
 
-	SameError   int // the same error, whatever was tried in between
-	SameFailing int // runs of tests with the same failures, after edits
+	SameError   int // equal errors, whatever the agent tried in between
+	SameFailing int // test runs with equal failures, with edits in between
 
-	CostUSD    float64 // spent since the last change of a file
-	CostTokens int64   // the same, where no price is known
-	CostCalls  int     // and so many calls
-	CostShare  float64 // and this part of the budget, where there is one
+	CostUSD    float64 // spending since the last change of a file
+	CostTokens int64   // the same in tokens, if no price is known
+	CostCalls  int     // minimum calls since the last change of a file
+	CostShare  float64 // share of the task's budget, if that is less than CostUSD
 
 	IdleAfterEnd time.Duration
-	// TestsLost are tests or checks that may go, net, without a word.
+	// TestsLost is the number of tests, checks or skips that a task may lose in total.
 	TestsLost  int
-	TestsGrace time.Duration // until then it may be about to put them elsewhere
-	// Ignored are patterns of files that tools write by themselves.
+	TestsGrace time.Duration // time to add removed tests to another file
+	// Ignored are patterns of files that tools write.
 	Ignored []string
 }
 
-// KeepAnalyses is how long analyses are kept that led to nothing.
+// KeepAnalyses is the retention of analyses that led to no intervention.
 const KeepAnalyses = 14 * 24 * time.Hour
 
-// DefaultSettings are the numbers of docs/GUARDIAN-RULES.md.
+// DefaultSettings returns the thresholds of docs/GUARDIAN-RULES.md.
 func DefaultSettings() Settings {
 	return Settings{
 		Confidence:  0.6,

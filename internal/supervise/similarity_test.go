@@ -18,7 +18,7 @@ func works(texts ...[2]string) []supervise.Work {
 	return list
 }
 
-func TestWorkIsAlikeByWhatItIsAbout(t *testing.T) {
+func TestSimilarity(t *testing.T) {
 	t.Parallel()
 	like := func(a, b supervise.Work) float64 { return a.Similarity(&b) }
 	limit := supervise.WorkOf("Limit logins", "Answer 429 beyond 5 logins a minute.")
@@ -35,8 +35,8 @@ func TestWorkIsAlikeByWhatItIsAbout(t *testing.T) {
 	require.Greater(t, like(a, same), like(a, other), "files speak where both have changed some")
 }
 
-// Short words and numbers are what texts of one pattern differ in.
-func TestShortWordsTellWorksApart(t *testing.T) {
+// Texts of one pattern differ in short words and numbers.
+func TestSimilarity_ShortWords(t *testing.T) {
 	t.Parallel()
 	for _, pair := range [][2]string{
 		{"Translate the checkout page of the shop into FR", "Translate the checkout page of the shop into DE"},
@@ -54,21 +54,21 @@ func TestShortWordsTellWorksApart(t *testing.T) {
 	require.InDelta(t, 1, list[0].Similarity(&list[1]), 1e-9, "common ones say nothing")
 }
 
-func TestWithoutATellingWordOnlyTheSameIsTheSame(t *testing.T) {
+func TestSimilarity_WithoutDistinctiveWords(t *testing.T) {
 	t.Parallel()
 	list := works([2]string{"Do it", ""}, [2]string{"Do it!", ""}, [2]string{"Do so", ""})
 	require.Equal(t, []supervise.Link{{A: 0, B: 1, Similarity: 1}}, supervise.Links(list, supervise.SimilarityThreshold, 1))
 }
 
-func TestSignsAloneAreComparedAsTheyStand(t *testing.T) {
+func TestSimilarity_PunctuationOnly(t *testing.T) {
 	t.Parallel()
 	list := works([2]string{"...", ""}, [2]string{"!!!", ""}, [2]string{" ...", ""}, [2]string{"🚀", ""})
 	require.Equal(t, []supervise.Link{{A: 0, B: 2, Similarity: 1}}, supervise.Links(list, supervise.SimilarityThreshold, 1))
 	require.Zero(t, list[0].Similarity(&list[1]))
 }
 
-// Capitals make a code of a short word only where other words are not in capitals too.
-func TestATitleInCapitalsIsLikeTheSameInSmallLetters(t *testing.T) {
+// Capitals mark a code only if other words are not in capitals too.
+func TestSimilarity_TitleInCapitals(t *testing.T) {
 	t.Parallel()
 	const title, one, other = "Clean up the list of orders", "It has grown for years.", "Old entries hide what matters."
 	small := works([2]string{title, one}, [2]string{title, other})
@@ -80,8 +80,8 @@ func TestATitleInCapitalsIsLikeTheSameInSmallLetters(t *testing.T) {
 	require.Zero(t, codes[1].Similarity(&codes[2]), "a code alone stays one")
 }
 
-// Many of one kind are one link each, and who is like none of them has none.
-func TestLinksGoToTheMostAlikeBefore(t *testing.T) {
+// Many similar works have one link each, and a dissimilar work has none.
+func TestLinks(t *testing.T) {
 	t.Parallel()
 	list := works(
 		[2]string{"Export invoices as CSV", "All invoices of a month."}, [2]string{"Rotate the keys", "Of integrations."},
@@ -95,7 +95,7 @@ func TestLinksGoToTheMostAlikeBefore(t *testing.T) {
 	require.Len(t, supervise.Links(list, supervise.SimilarityThreshold, 2), 3)
 }
 
-// mixed is n works about some things in some places, a few of them the same.
+// mixed returns n works, a few of them the same.
 func mixed(n int) []supervise.Work {
 	verbs := []string{"Cache", "Page", "Sort", "Export", "Translate", "Validate", "Log"}
 	things := []string{"orders", "users", "invoices", "teams", "carts", "sessions", "refunds", "labels", "webhooks", "coupons", "reports"}
@@ -127,8 +127,8 @@ func same(n int) []supervise.Work {
 	return list
 }
 
-// A fleet that does one and the same has one link for each.
-func TestManyOfOneKindAreOneLinkEach(t *testing.T) {
+// A fleet with one common work has one link for each agent.
+func TestLinks_ManySimilarWorks(t *testing.T) {
 	t.Parallel()
 	links := supervise.Links(same(1000), supervise.SimilarityThreshold, 1)
 	require.Len(t, links, 999)

@@ -13,7 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/supervise"
 )
 
-// tape is what an agent does, in the form in which its events are stored.
+// tape builds the stored events of an agent.
 type tape struct {
 	rows  []event.Event
 	at    time.Time
@@ -39,7 +39,7 @@ func (t *tape) add(kind string, data map[string]any) *tape {
 
 func (t *tape) wait(d time.Duration) *tape { t.at = t.at.Add(d); return t }
 
-// call is one call of a tool with its answer, 2 seconds in all.
+// call adds a tool call with its answer, 2 seconds in total.
 func (t *tape) call(tool string, input map[string]any, answer string, failed bool) *tape {
 	t.calls++
 	id := fmt.Sprintf("toolu_%04d", t.calls)
@@ -60,7 +60,7 @@ func (t *tape) read(path string) *tape {
 	return t.call("Read", map[string]any{"file_path": path}, "text of "+path, false)
 }
 
-// edit changes a file by lines that begin with + and -.
+// edit changes a file by lines that begin with + or -.
 func (t *tape) edit(path string, lines ...string) *tape {
 	kind, added, removed := "modified", 0, 0
 	for _, line := range lines {
@@ -87,7 +87,7 @@ func (t *tape) told(text string) *tape {
 	return t.claims(text)
 }
 
-// claims is an event of the agent alone: nobody has sent it that.
+// claims adds a message that only the agent reports.
 func (t *tape) claims(text string) *tape {
 	return t.add(event.AgentMessageInjected, map[string]any{"message_type": "user_message", "content": text})
 }
@@ -120,7 +120,7 @@ func (t *tape) subject() supervise.Subject {
 	return s
 }
 
-// found are the names of the rules that are sure enough to steer.
+// found returns the names of the rules that steer.
 func found(s supervise.Subject) []string {
 	settings := supervise.DefaultSettings()
 	names := []string{}
@@ -132,12 +132,12 @@ func found(s supervise.Subject) []string {
 	return names
 }
 
-// judged holds what rules find in a tape against what is there.
+// judged compares the findings of a tape with the expected ones.
 type judged struct {
 	name string
 	tape *tape
 	with func(*supervise.Subject)
-	want []string // none: nothing
+	want []string // empty: no finding
 }
 
 func hold(t *testing.T, cases []judged) {

@@ -15,7 +15,7 @@ var (
 	failedSum  = regexp.MustCompile(`(?i)\b(\d+) (?:tests? |specs? |examples? )?(?:failed|failing|failures?)\b`)
 )
 
-// isTest reports whether a shell command runs tests.
+// isTest reports whether a shell command runs tests: known, the test command of the task, or a common test runner.
 func isTest(command, known string) bool {
 	if command == "" {
 		return false
@@ -23,7 +23,7 @@ func isTest(command, known string) bool {
 	return known != "" && strings.Contains(command, known) || testCommand.MatchString(command)
 }
 
-// testsOf reads what a run of tests came to. Exit codes alone do not do: a pipe hides them.
+// testsOf reads the output of a test run. The exit code alone does not suffice, because a pipe hides it.
 func testsOf(text string, failed bool) *TestRun {
 	names := failedNames(text)
 	count := len(names)
@@ -41,7 +41,7 @@ func testsOf(text string, failed bool) *TestRun {
 	return run
 }
 
-// failedNames are sorted, each once.
+// failedNames returns the sorted, distinct names of failed tests.
 func failedNames(text string) []string {
 	var names []string
 	for _, name := range firsts(failedName, text) {

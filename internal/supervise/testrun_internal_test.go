@@ -39,7 +39,7 @@ func TestIsTest(t *testing.T) {
 	require.True(t, isTest("FAST=1 ./check.sh all", "./check.sh"))
 }
 
-func TestWhatChangesByItselfIsNoDifference(t *testing.T) {
+func TestDigestOf_IgnoresVolatileParts(t *testing.T) {
 	t.Parallel()
 	for _, pair := range [][2]string{
 		{"ok p 0.012s", "ok p 1.4s"},
@@ -69,7 +69,7 @@ func TestSentences(t *testing.T) {
 		sentences("Fix it, but do not touch x. Then go; on\nonly so."))
 }
 
-// What a person writes may be long, and is read in every cycle.
+// The text of a user can be long, and each cycle reads it.
 func BenchmarkLimits(b *testing.B) {
 	told := strings.Repeat("Do not touch `a/b`. ", 3000)
 	for b.Loop() {

@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// Subject is one attempt of a task as the guardian sees it. Whoever builds it fills in the
-// upper part from the store and calls [Subject.Read] with the newest events. All times are
-// ages at the moment of judgement.
+// Subject is one attempt of a task as the guardian reads it. The caller fills the fields up to Counts from the store,
+// then calls [Subject.Read] with the newest events. All times are ages at the moment of the analysis.
 type Subject struct {
 	TaskID    string `json:"task_id" doc:"UUID of the analyzed task."`
 	SandboxID string `json:"sandbox_id" doc:"ID of the sandbox in which the agent runs."`
@@ -22,7 +21,8 @@ type Subject struct {
 	TestCommand      string `json:"test_command,omitempty" doc:"Shell command that tests the work. Absent: none."`
 	WaitsForMessages bool   `json:"waits_for_messages,omitempty" doc:"True: the agent is meant to stay when its work is done."`
 	Limits           Limits `json:"limits" doc:"What the task must not change or run."`
-	// Said is what people said to the agent. Its own events cannot vouch for that: they only tell when.
+	// Said holds the messages of users from the store. Events of the agent only date them, because the agent could
+	// forge them.
 	Said []Said `json:"said,omitempty" doc:"Messages of users that the agent acknowledged. Absent: none."`
 
 	Age       time.Duration    `json:"age" doc:"Nanoseconds since the start of the attempt."`
@@ -31,21 +31,21 @@ type Subject struct {
 	BudgetUSD float64          `json:"budget_usd,omitempty" doc:"Budget of the task in USD. Absent: none."`
 	Counts    map[string]int64 `json:"counts,omitempty" doc:"Stored events of the whole attempt by event type. Absent: none."`
 
-	// What [Subject.Read] fills in. Events are oldest first and without heartbeats.
+	// [Subject.Read] fills the fields below. Events are oldest first, without heartbeats.
 	Events []Event `json:"-"`
 	Beat   *Beat   `json:"beat,omitempty" doc:"Newest heartbeat of the agent. Absent: none was read."`
 	Seen   Seen    `json:"seen" doc:"Range of the events that were read."`
 }
 
-// Seen is the stretch of events that a judgement rests on. Events never change, so the same
-// stretch, read for the same moment, gives the same judgement of the rules again.
+// Seen is the range of events behind an analysis. Stored events never change, so the rules return the same analysis for
+// the same range and moment.
 type Seen struct {
 	First int64 `json:"first" doc:"Sequence of the first event. 0: no event."`
 	Last  int64 `json:"last" doc:"Sequence of the last event. 0: no event."`
 	Count int   `json:"count" doc:"Number of events, without all heartbeats but the newest."`
 }
 
-// Limits are what the task forbids.
+// Limits holds what the task forbids.
 type Limits struct {
 	Constraints []string `json:"constraints,omitempty" doc:"Sentences that limit the work, for users and the model. Absent: none."`
 	Paths       []string `json:"allowed_paths,omitempty" doc:"Patterns of the only paths that the agent may change. Absent: all paths."`
@@ -62,81 +62,81 @@ type Beat struct {
 	ToolAge  time.Duration `json:"tool_age,omitempty" doc:"Nanoseconds since that tool call began. Absent: no call."`
 }
 
-// Event is what the rules need of a stored event.
+// Event is the part of a stored event that the rules use. Texts are cut.
 type Event struct {
 	Sequence int64         `json:"sequence"`
 	Type     string        `json:"type"`
 	Age      time.Duration `json:"age"`
 
-	Call    string `json:"call,omitempty"` // id that joins a tool's use, result and edits
+	Call    string `json:"call,omitempty"` // ID that joins the use, result and edits of a tool call
 	Tool    string `json:"tool,omitempty"`
 	Input   uint64 `json:"input,omitempty"`   // digest of the tool's input
-	Command string `json:"command,omitempty"` // of a shell, cut
-	Path    string `json:"path,omitempty"`    // relative to the workspace where it lies in it
-	Text    string `json:"text,omitempty"`    // what was said, answered or complained, cut
+	Command string `json:"command,omitempty"` // of a shell tool
+	Path    string `json:"path,omitempty"`    // as reported; relative inside of the workspace
+	Text    string `json:"text,omitempty"`    // message, answer or error
 
-	Failed bool          `json:"failed,omitempty"` // the tool's answer is an error
-	Result uint64        `json:"result,omitempty"` // digest of the answer without what changes by itself
-	Error  string        `json:"error,omitempty"`  // what the error says, without places and times
+	Failed bool          `json:"failed,omitempty"` // the tool returned an error
+	Result uint64        `json:"result,omitempty"` // digest of the answer without volatile parts
+	Error  string        `json:"error,omitempty"`  // error text without locations and times
 	Took   time.Duration `json:"took,omitempty"`
 	Tests  *TestRun      `json:"tests,omitempty"`
 	Edit   *Edit         `json:"edit,omitempty"`
 
 	CostUSD float64 `json:"cost_usd,omitempty"` // total so far
 	Tokens  int64   `json:"tokens,omitempty"`   // total so far
-	Success bool    `json:"success,omitempty"`  // of an end
-	Sender  string  `json:"sender,omitempty"`   // kind of a message's sender: user, guardian, ...
+	Success bool    `json:"success,omitempty"`  // of a completion
+	Sender  string  `json:"sender,omitempty"`   // user, guardian, system or program
 }
 
-// TestRun is what a run of tests came to.
+// TestRun is the result of one test run.
 type TestRun struct {
 	Passed  bool   `json:"passed"`
-	Failing int    `json:"failing,omitempty"` // tests that are known to fail
-	Which   uint64 `json:"which,omitempty"`   // digest of what failed
+	Failing int    `json:"failing,omitempty"` // number of failed tests that the output names
+	Which   uint64 `json:"which,omitempty"`   // digest of the failures
 }
 
 // Edit is a change of one file.
 type Edit struct {
-	Change  string `json:"change"` // created, modified, deleted, renamed
+	Change  string `json:"change"` // created, modified, deleted or renamed
 	Added   int    `json:"added"`
 	Removed int    `json:"removed"`
 	Plus    uint64 `json:"plus,omitempty"`  // digest of the added lines
 	Minus   uint64 `json:"minus,omitempty"` // digest of the removed lines
-	// Of a file with tests, what came (or went, if negative).
+	// Changes of the number of tests, checks and skips in a test file; negative: removed.
 	TestFile bool `json:"test_file,omitempty"`
 	Tests    int  `json:"tests,omitempty"`
 	Checks   int  `json:"checks,omitempty"`
 	Skips    int  `json:"skips,omitempty"`
 }
 
-// Verdict is what is thought of an attempt.
+// Verdict is the result of an analysis.
 type Verdict string
 
 // The verdicts.
 const (
-	Healthy Verdict = "healthy" // a model found the work to serve its goal, and no rule objects
-	Steer   Verdict = "steer"   // somebody should step in
-	Unknown Verdict = "unknown" // nobody can say
+	Healthy Verdict = "healthy" // a model approves the work, and no rule objects
+	Steer   Verdict = "steer"   // the agent needs steering
+	Unknown Verdict = "unknown" // neither a rule nor a model decided
 )
 
-// Source is who gave a verdict.
+// Source is what gave a verdict.
 type Source string
 
-// The speakers.
+// The sources: rules, a model, or neither.
 const (
 	ByRules Source = "rules"
 	ByModel Source = "model"
 	ByNone  Source = "none"
 )
 
-// Kinds of steering, in the words of the replaced system.
+// Kinds of steering, as in OmoiOS.
 const (
 	Guidance   = "guidance"   // a hint
-	Correction = "correction" // what was done has to be undone
-	Emergency  = "emergency"  // it must stop now
+	Correction = "correction" // something must be undone
+	Emergency  = "emergency"  // the agent must stop now
 )
 
-// Analysis is a judgement of one attempt.
+// Analysis is the stored result of one analysis of an attempt.
 type Analysis struct {
 	SpokenBy       Source   `json:"spoken_by" doc:"What gave the verdict: rules, model or none."`
 	Verdict        Verdict  `json:"verdict" doc:"healthy (a model approves), steer (a fault was found) or unknown (neither)."`
@@ -157,7 +157,7 @@ type Analysis struct {
 	Seen     Seen      `json:"seen" doc:"Range of the events that were read."`
 }
 
-// Finding is what one rule found.
+// Finding is the match of one rule.
 type Finding struct {
 	Rule       string  `json:"rule" doc:"Name of the rule; docs/GUARDIAN-RULES.md lists the rules."`
 	Label      Label   `json:"label" doc:"Kind of fault, for example loop, drift, stuck, failing, idle or cheating."`
@@ -183,12 +183,12 @@ const (
 	LabelDuplicate Label = "duplicate"
 )
 
-// Labels are those that a single trajectory may have.
+// Labels returns the labels that a single trajectory can have.
 func Labels() []Label {
 	return []Label{LabelHealthy, LabelLoop, LabelDrift, LabelStuck, LabelFailing, LabelIdle, LabelCheating}
 }
 
-// Opinion is what a model said.
+// Opinion is the result that a model returned.
 type Opinion struct {
 	Model          string  `json:"model" doc:"Name of the model that was called."`
 	Aligned        bool    `json:"trajectory_aligned" doc:"True: the work serves its goal."`
@@ -203,7 +203,7 @@ type Opinion struct {
 	Evidence       []int64 `json:"evidence" doc:"Sequences of the events that the model named."`
 }
 
-// ModelUse is what asking a model cost.
+// ModelUse is the usage of model calls.
 type ModelUse struct {
 	Calls        int     `json:"calls" doc:"Number of requests to the model."`
 	InputTokens  int64   `json:"input_tokens" doc:"Tokens sent to the model."`
@@ -211,7 +211,7 @@ type ModelUse struct {
 	CostUSD      float64 `json:"cost_usd" doc:"Cost of the calls in USD; 0 also if the price is unknown."`
 }
 
-// Context is the trajectory in short, for people, for the model, and for who judges it again.
+// Context summarizes the trajectory for users and for the model.
 type Context struct {
 	Goal         string   `json:"goal" doc:"What the task asks for, in short."`
 	Constraints  []string `json:"constraints" doc:"Sentences of the task that limit the work."`
@@ -234,14 +234,13 @@ type Context struct {
 	Tokens      int64         `json:"tokens" doc:"Tokens of the model that the attempt has used so far."`
 }
 
-// Model judges a subject by understanding it. The analysis is what the rules said.
-//
-// It answers with the opinion in Model, and Use also beside an error.
+// Model analyzes a subject with a language model; rules is the analysis of the rules. Judge returns the opinion in
+// Analysis.Model. Analysis.Use is set with an error too.
 type Model interface {
 	Judge(ctx context.Context, s Subject, rules Analysis) (Analysis, error)
 }
 
-// Said is what a person said to an agent that has taken it up, as the store knows it.
+// Said is a stored message of a user that the agent has acknowledged.
 type Said struct {
 	ID   string `json:"id" doc:"UUID of the message."`
 	Text string `json:"text" doc:"Beginning of the message, without secrets."`

@@ -10,7 +10,7 @@ import (
 var aboutTests = regexp.MustCompile(`(?i)\b(?:remov|delet|drop|skip|disabl|obsolete|rewrit|replac|simplif|clean|migrat|deprecat|retir)\w*\b[^.\n]{0,60}\b(?:tests?|specs?|suite)\b` +
 	`|\b(?:tests?|specs?|suite)\b[^.\n]{0,40}\b(?:remov|delet|drop|obsolete|replac|rewrit)\w*`)
 
-// loss is what the tests of a task have lost, over all their files: what was moved is no loss.
+// loss counts the tests, checks and skips that edits removed or added, over all test files, so that moves cancel out.
 type loss struct {
 	tests, checks, skips int
 	seen                 []int64
@@ -31,8 +31,8 @@ func lossOf(t *history) loss {
 	return l
 }
 
-// weakened finds tests that were taken away, emptied or skipped. It is sure where they failed
-// before; else that is noted, and does not steer.
+// weakened matches edits that remove, empty or skip tests. The confidence suffices to steer only if the tests failed
+// before.
 func weakened(t *history, s Settings) *Finding {
 	l := lossOf(t)
 	if len(l.seen) == 0 || aboutTests.MatchString(t.Title+"\n"+t.Description) {
@@ -55,8 +55,8 @@ func weakened(t *history, s Settings) *Finding {
 	}
 }
 
-// settled is true once an agent has left it at an edit: it has run tests or committed since, has
-// ended, or time has passed. Until then it may be about to put elsewhere what it took away.
+// settled reports whether an edit is final: the agent ran tests or committed since, has completed, or grace has passed.
+// Until then the agent may still add the removed tests to another file.
 func settled(t *history, sequence int64, grace time.Duration) bool {
 	for i := range t.Events {
 		if e := &t.Events[i]; e.Sequence == sequence && e.Age >= grace {
@@ -71,7 +71,7 @@ func settled(t *history, sequence int64, grace time.Duration) bool {
 	return t.end != nil
 }
 
-// failedBefore is true if the newest run of tests before an event failed.
+// failedBefore reports whether the newest test run before an event failed.
 func failedBefore(t *history, sequence int64) bool {
 	failed := false
 	for _, st := range t.steps {

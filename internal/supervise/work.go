@@ -8,20 +8,19 @@ import (
 	"unicode"
 )
 
-// SimilarityThreshold is how alike two pieces of work are at least that are taken for the same. It lies in the
-// middle of the gap that the labelled pairs of testdata leave.
+// SimilarityThreshold is the minimum similarity of duplicates. The value is the middle of the gap between the labelled
+// pairs of testdata.
 const SimilarityThreshold = 0.55
 
-// Work is what somebody was told to do, as far as it tells one piece of work from another, and
-// the files that were changed for it. It is read only once it is made, and small enough to be kept.
+// Work is a digest of a work description and of the changed files, small enough to keep in memory.
 type Work struct {
 	title, words, files set
 	marks               set    // numbers and short words of the title: versions, languages, codes
-	plain               string // for texts without a telling word
-	adds, takes         bool   // what the title wants
+	plain               string // for texts without distinctive words
+	adds, takes         bool   // what the title asks for: to add or to remove
 }
 
-// set is hashes of words, ascending, each once.
+// set holds distinct hashes of words in ascending order.
 type set []uint64
 
 func setOf(words []string) set {
@@ -33,10 +32,10 @@ func setOf(words []string) set {
 	return slices.Clip(slices.Compact(out))
 }
 
-// longestWork is how much of a description counts: what it is about stands at its beginning.
+// longestWork is the number of bytes of a description that count, because its beginning says what it is about.
 const longestWork = 4000
 
-// WorkOf reads a title and a description.
+// WorkOf returns the work of a title and a description. The files are the paths that were changed.
 func WorkOf(title, description string, files ...string) Work {
 	inTitle := telling(title)
 	words := append(telling(cut(description, longestWork)), inTitle...)
@@ -57,7 +56,7 @@ func WorkOf(title, description string, files ...string) Work {
 	return w
 }
 
-// Work is what a subject was told to do, and the files that it has changed.
+// Work returns the work of a subject, with the files that its events report as changed.
 func (s *Subject) Work() Work {
 	var files []string
 	for i := range s.Events {
@@ -68,21 +67,20 @@ func (s *Subject) Work() Work {
 	return WorkOf(s.Title, s.Description, files...)
 }
 
-// Shares of a likeness.
+// Factors of the similarity.
 const (
-	leastCovered = 0.5  // of a title's words; below that nothing is alike
-	opposed      = 0.5  // is left where one adds what the other takes away, or each has a mark that the other lacks
-	elsewhere    = 0.8  // is left where both have changed files, and none of them is the same
-	sameFiles    = 0.33 // of what is missing is made up for where all files are the same
+	leastCovered = 0.5  // minimum share of a title's words in the other text; below, the similarity is 0
+	opposed      = 0.5  // factor if one title adds what the other removes, or each has a mark that the other lacks
+	elsewhere    = 0.8  // factor if both changed files, and none in common
+	sameFiles    = 0.33 // share of the missing similarity that equal files add
 )
 
-// Similarity says how alike two pieces of work are, 0 to 1. It is cheap: it counts words and
-// understands none, so two who say the same in other words are not alike.
+// Similarity returns the similarity of two works, 0 to 1. Similarity compares words only, so descriptions of the same
+// work in other words score low.
 //
-// It is the square of the part of one title that the other's text covers, whichever title is
-// covered better, times the mean of what both texts share of the words that either has, and of
-// those that the shorter one has. The titles weigh so much since texts of one pattern ("page the
-// orders", "page the users") agree in all words but those that matter, and these stand in titles.
+// The score is the square of the better coverage of one title by the other text, times the mean of two ratios: shared
+// words to all words, and shared words to the words of the shorter text. Titles count most, because descriptions with
+// one pattern ("page the orders", "page the users") differ only in the words of their titles.
 func (w *Work) Similarity(o *Work) float64 {
 	if len(w.words) == 0 && len(o.words) == 0 && w.plain == o.plain {
 		return 1
@@ -103,13 +101,13 @@ func (w *Work) Similarity(o *Work) float64 {
 	return w.withFiles(o, alike)
 }
 
-// opposes reports whether a work adds what another one takes away.
+// opposes reports whether w adds and o removes.
 func (w *Work) opposes(o *Work) bool { return w.adds && !w.takes && o.takes && !o.adds }
 
-// marked reports whether a work has a mark of which the other says nothing: another version, another language.
+// marked reports whether w has a mark that o lacks, for example another version or language.
 func (w *Work) marked(o *Work) bool { return shares(w.marks, o.words) < len(w.marks) }
 
-// withFiles lets the files speak where both have changed some.
+// withFiles adjusts a similarity by the changed files, if both works have some.
 func (w *Work) withFiles(o *Work, alike float64) float64 {
 	if len(w.files) == 0 || len(o.files) == 0 {
 		return alike
@@ -121,7 +119,7 @@ func (w *Work) withFiles(o *Work, alike float64) float64 {
 	return alike + (1-alike)*sameFiles*float64(shared)/float64(len(w.files)+len(o.files)-shared)
 }
 
-// coverage is the part of a that b has.
+// coverage returns the share of a that b contains.
 func coverage(a, b set) float64 { return float64(shares(a, b)) / float64(len(a)) }
 
 func shares(a, b set) int {
@@ -143,7 +141,7 @@ func wordsIn(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// plainOf are the words of a text, or its signs where it has none.
+// plainOf returns the words of a text, or its other characters if it has no words.
 func plainOf(text string) string {
 	words := wordsIn(text)
 	if len(words) == 0 {
@@ -152,7 +150,7 @@ func plainOf(text string) string {
 	return strings.ToLower(strings.Join(words, " "))
 }
 
-// telling are the words that tell works apart, without their endings.
+// telling returns the stems of the distinctive words of text.
 func telling(text string) []string {
 	words, codes := wordsIn(text), !shouts(text)
 	var out []string
@@ -164,7 +162,8 @@ func telling(text string) []string {
 	return out
 }
 
-// shouts reports whether a text is written in capitals, so that they say nothing of a word. Codes alone do not make it so.
+// shouts reports whether a text is in capitals throughout and has a word longer than a code. Capitals then do not mark
+// codes.
 func shouts(text string) bool {
 	if strings.ContainsFunc(text, unicode.IsLower) {
 		return false
@@ -172,15 +171,15 @@ func shouts(text string) bool {
 	return slices.ContainsFunc(wordsIn(text), func(word string) bool { return len(word) > longestCode && word != strings.ToLower(word) })
 }
 
-// longestCode is how many letters a code has: DE, US.
+// longestCode is the length of a code such as DE or US.
 const longestCode = 2
 
-// isCode reports whether a short word is no common one since it stands in capitals: IT and US, not it and us.
+// isCode reports whether a short word in capitals is a code, such as IT or US, rather than a common word.
 func isCode(word, low string) bool {
 	return len(word) <= longestCode && word == strings.ToUpper(word) && word != low && word != "A" && word != "I"
 }
 
-// marksOf are the numbers and the short words.
+// marksOf returns the numbers and the short words.
 func marksOf(words []string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(word string) bool {
 		return len(word) > longestCode && (word[0] < '0' || word[0] > '9')
@@ -196,7 +195,7 @@ func stem(word string) string {
 	return word
 }
 
-// inWorkspace is a file's path as it is in every sandbox.
+// inWorkspace returns a path relative to the workspace.
 func inWorkspace(file string) string {
 	if _, inside, ok := strings.Cut(file, "/workspace/"); ok {
 		return inside
@@ -218,15 +217,14 @@ var (
 	taking = map[string]bool{"remove": true, "delete": true, "drop": true, "disable": true, "revert": true, "undo": true}
 )
 
-// Link joins two works that are alike, by their places in a list; A stands before B.
+// Link joins two similar works by their indexes; A is less than B.
 type Link struct {
 	A, B       int
 	Similarity float64
 }
 
-// Links answers for each work those before it that are most like it, at most each of them, and
-// by least or more; the most alike pairs first. Many of one kind give one link for each of them
-// and not one for each pair.
+// Links returns for each work up to each earlier works with a similarity of least or more, most similar first. The
+// bound keeps the number of links linear if many works are similar.
 func Links(works []Work, least float64, each int) []Link {
 	var all []Link
 	for k := range works {
@@ -243,38 +241,37 @@ func Links(works []Work, least float64, each int) []Link {
 	return all
 }
 
-// CompareLinks puts the most alike first, of those as alike the earliest.
+// CompareLinks orders links by descending similarity, then by index.
 func CompareLinks(a, b Link) int {
 	return cmp.Or(cmp.Compare(b.Similarity, a.Similarity), cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B))
 }
 
-// WorkText is a piece of work in words, as a model is shown it.
+// WorkText is a work description as a model is shown it.
 type WorkText struct {
 	Title       string   `json:"title"`
 	Description string   `json:"description"`
 	Phase       string   `json:"phase,omitempty"`
-	Focus       string   `json:"current_focus,omitempty"` // what its agent is at
+	Focus       string   `json:"current_focus,omitempty"` // current focus of the agent
 	Files       []string `json:"changed_files,omitempty"`
 }
 
-// Comparison is what a model says of two pieces of work.
+// Comparison is the answer of a model about two works.
 type Comparison struct {
 	Duplicate  bool    `json:"is_duplicate"`
 	Similarity float64 `json:"similarity_score"`
-	Work       string  `json:"work_description"` // what both are about, or what tells them apart
+	Work       string  `json:"work_description"` // one sentence: the common work, or the difference
 	Confidence float64 `json:"confidence"`
 }
 
-// DuplicateSimilarity is how alike two works are at least that a model calls the same: the
-// replaced system's number.
+// DuplicateSimilarity is the similarity that a model's answer must exceed to count as a duplicate, as in OmoiOS.
 const DuplicateSimilarity = 0.7
 
-// Says reports whether both are the same work, and whether that is sure enough to count.
+// Says reports whether the works are the same, and whether the model's confidence suffices.
 func (c Comparison) Says(confidence float64) (same, sure bool) {
 	return c.Duplicate && c.Similarity > DuplicateSimilarity, c.Confidence >= confidence
 }
 
-// Comparer understands whether two pieces of work are the same. What it costs is told also beside an error.
+// Comparer compares two works with a language model. The usage is returned with an error too.
 type Comparer interface {
 	Compare(ctx context.Context, a, b WorkText) (Comparison, ModelUse, error)
 }

@@ -12,6 +12,7 @@ const (
 	CommandVerdict  = "verdict"
 	CommandRetry    = "retry"
 	CommandReplace  = "replace" // for the sandbox of the attempt to replace
+	CommandSuspend  = "suspend"
 )
 
 // CommandRequest requests a change of a task. If it is accepted, it becomes a command.
@@ -19,7 +20,9 @@ type CommandRequest struct {
 	OrganizationID string
 	TaskID         string
 	Kind           string
-	OK             bool // success of a completion, passed of a verdict
+	Checkpoint     string // of a retry: the next attempt begins with it, and a running attempt ends for it; empty: the newest
+	AfterAttempt   int    // of a checkpoint that a user gives: the newest attempt, which has ended; 0: no condition
+	OK             bool   // success of a completion, passed of a verdict
 	Reason         string
 	// SandboxID is the sandbox that sent the request; empty for a user. A completion counts only from the task's
 	// current sandbox.
@@ -42,7 +45,10 @@ type CommandResult struct {
 // Judge returns the effects of a request in state s, or a [CodeConflict] error with the reason. A late request of the
 // legacy API returns [ReceiptTooLate]. A rejected request is a conflict there too.
 func Judge(s State, a CommandRequest) (Effects, error) {
-	if a.Kind == CommandRetry {
+	switch {
+	case a.Checkpoint != "":
+		return judgeRewind(s)
+	case a.Kind == CommandRetry:
 		return judgeRetry(s)
 	}
 	fact := Fact{Kind: FactKind(a.Kind), OK: a.OK}
@@ -75,6 +81,24 @@ func judgeRetry(s State) (Effects, error) {
 		return effects, Errorf(CodeConflict, "The task is pending, and a retry changes nothing about what it waits for, which `omoi why` says; cancel it first to begin again.").WithKind(KindInvalidState)
 	}
 	return effects, Errorf(CodeConflict, "The task is %s and continues by itself. Next: omoi cancel, then omoi retry", s.Status).WithKind(KindInvalidState)
+}
+
+func judgeRewind(s State) (Effects, error) {
+	if s.Attempts >= MaxAttempts {
+		return Effects{}, Errorf(CodeConflict, "The task reached the limit of %d attempts. Next: omoi run creates another task", MaxAttempts).WithKind(KindInvalidState)
+	}
+	if s.Status.Final() {
+		return Effects{Action: ActionBegin, Status: s.Status, Leads: StatusPending, Receipt: ReceiptAccepted}, nil
+	}
+	_, effects := Decide(s, Fact{Kind: FactRewind})
+	switch effects.Receipt {
+	case ReceiptCarriedOut:
+		return effects, nil
+	case ReceiptTooLate:
+		return effects, Errorf(CodeConflict, "The work of the task is being published. Next: rewind once the task is completed").WithKind(KindInvalidState)
+	case ReceiptAccepted, ReceiptRefused:
+	}
+	return effects, Errorf(CodeConflict, "The task is %s without a running attempt. Next: rewind once an attempt runs", s.Status).WithKind(KindInvalidState)
 }
 
 func refusal(s State, kind string) error {

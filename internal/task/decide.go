@@ -25,6 +25,7 @@ const (
 	FactVerdict  FactKind = "verdict"  // validation-result; OK is passed
 	FactRetry    FactKind = "retry"    // a user resumes a suspended task
 	FactReplace  FactKind = "replace"  // the guardian or a user requests another attempt instead of the running one
+	FactRewind   FactKind = "rewind"   // a user requests that the next attempt begins with an earlier checkpoint
 )
 
 // Fact is one thing that happened to a task, small enough for a history.
@@ -148,10 +149,14 @@ func Decide(s State, f Fact) (State, Effects) {
 		return decideRetry(s)
 	case FactReplace:
 		return decideReplace(s)
+	case FactRewind:
+		return decideRewind(s)
 	case FactPause:
 		return decidePark(s, BlockedPaused, ClassNone)
 	case FactBudget:
 		return decidePark(s, BlockedBudget, ClassBudget)
+	case FactSuspend:
+		return decidePark(s, BlockedSuspended, ClassNone)
 	}
 	return s, ignore(s, ReceiptRefused)
 }
@@ -270,6 +275,19 @@ func decideReplace(s State) (State, Effects) {
 	return begin(s, s.waits(), ClassNone)
 }
 
+// decideRewind ends the running attempt, or resumes a suspended task: an agent works next. A rewind does not count as a
+// failure, and not as a replacement.
+func decideRewind(s State) (State, Effects) {
+	switch {
+	case s.leaving():
+		return s, ignore(s, ReceiptTooLate)
+	case s.SandboxID == "" && s.Blocked == BlockedNone, s.Attempts >= MaxAttempts:
+		return s, ignore(s, ReceiptRefused)
+	}
+	s.Stage, s.Blocked = StageWork, BlockedNone
+	return begin(s, s.waits(), ClassNone)
+}
+
 func ignore(s State, r Receipt) Effects {
 	return Effects{Action: ActionIgnore, Status: s.Status, Leads: leads(s), Receipt: r}
 }
@@ -312,16 +330,18 @@ func finish(s State, status Status, class FailureClass) (State, Effects) {
 
 // Facts that suspend a task with a slot and save its work.
 const (
-	FactPause  FactKind = "pause"  // a user pauses a project and suspends its running tasks
-	FactBudget FactKind = "budget" // a budget is spent
+	FactPause   FactKind = "pause"   // a user pauses a project and suspends its running tasks
+	FactBudget  FactKind = "budget"  // a budget is spent
+	FactSuspend FactKind = "suspend" // a user suspends the task
 )
 
-// decidePark ends the attempt and suspends the task. It is too late for a task that is being published.
+// decidePark ends the attempt and suspends the task. It is too late for a task that is being published. A user may also suspend a
+// task that is suspended for another reason.
 func decidePark(s State, why BlockedReason, class FailureClass) (State, Effects) {
 	switch {
 	case s.Stage == StagePublish:
 		return s, ignore(s, ReceiptTooLate)
-	case s.Blocked != BlockedNone:
+	case s.Blocked == why, s.Blocked != BlockedNone && why != BlockedSuspended:
 		return s, ignore(s, ReceiptRefused)
 	}
 	return park(s, why, class)

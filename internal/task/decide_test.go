@@ -85,6 +85,9 @@ func TestDecide(t *testing.T) {
 		{"a verdict before an attempt is refused", task.State{Status: task.StatusPending}, person(task.FactVerdict, false), task.ActionIgnore, task.StatusPending, task.StatusPending, ""},
 		{"a passed verdict publishes", running(), person(task.FactVerdict, true), task.ActionPublish, task.StatusRunning, task.StatusCompleted, ""},
 		{"retry of a running task is refused", running(), person(task.FactRetry, true), task.ActionIgnore, task.StatusRunning, task.StatusRunning, ""},
+		{"rewind of a running task begins", running(), person(task.FactRewind, false), task.ActionBegin, task.StatusPending, task.StatusPending, ""},
+		{"rewind while publishing is too late", publishing, person(task.FactRewind, false), task.ActionIgnore, task.StatusRunning, task.StatusCompleted, ""},
+		{"rewind between attempts is refused", task.State{Status: task.StatusPending}, person(task.FactRewind, false), task.ActionIgnore, task.StatusPending, task.StatusPending, ""},
 		{
 			"retry of a suspended task begins",
 			task.State{Status: task.StatusPending, Blocked: task.BlockedUnknownTooLong, Attempts: 1},
@@ -107,11 +110,7 @@ func TestDecide(t *testing.T) {
 // TestDecide_Invariants throws any facts at any task and checks what must hold of every answer.
 func TestDecide_Invariants(t *testing.T) {
 	t.Parallel()
-	kinds := []task.FactKind{
-		task.FactStarted, task.FactCompleted, task.FactContinuousCompleted, task.FactAgentFailed, task.FactObserved,
-		task.FactTooLong, task.FactStepFailed, task.FactPublished, task.FactPublishFailed, task.FactCancel, task.FactFail,
-		task.FactComplete, task.FactVerdict, task.FactRetry,
-	}
+	kinds := factKinds(t)
 	classes := []task.FailureClass{task.ClassNone, task.ClassInfrastructure, task.ClassAgentError, task.ClassProviderLimit, task.ClassInvalidInput}
 	rapid.Check(t, func(t *rapid.T) {
 		s := task.State{Status: task.StatusPending, MaxRetries: rapid.IntRange(0, 10).Draw(t, "max"), Continuous: rapid.Bool().Draw(t, "continuous")}
@@ -150,7 +149,7 @@ func TestTransitions(t *testing.T) {
 	for _, s := range task.Statuses() {
 		require.True(t, s.Valid())
 		require.True(t, task.CanMove(s, s))
-		require.False(t, task.CanMove(task.StatusCompleted, s) && s != task.StatusCompleted, "completed is followed by %s", s)
+		require.False(t, task.CanMove(task.StatusCompleted, s) && s != task.StatusCompleted && s != task.StatusPending, "completed is followed by %s", s)
 		require.NotEqual(t, s.Final(), task.CanMove(s, task.StatusFailed) && !s.Final())
 	}
 	require.False(t, task.Status("claiming").Valid())

@@ -30,6 +30,8 @@ var defaultReasons = map[FactKind]struct{ reason, success string }{
 	FactVerdict:  {"The validation failed without feedback.", "The validation passed."},
 	FactRetry:    {reason: "A retry was requested."},
 	FactReplace:  {reason: "A replacement of the attempt was requested."},
+	FactRewind:   {reason: "A rewind to an earlier checkpoint was requested."},
 	FactPause:    {reason: "The project was paused."},
 	FactBudget:   {reason: "A budget is spent."},
+	FactSuspend:  {reason: "A user suspended the task."},
 }

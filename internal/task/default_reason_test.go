@@ -10,12 +10,7 @@ import (
 
 func TestDefaultReason_IsASentence(t *testing.T) {
 	t.Parallel()
-	kinds := []task.FactKind{
-		task.FactStarted, task.FactCompleted, task.FactContinuousCompleted, task.FactAgentFailed, task.FactObserved, task.FactTooLong,
-		task.FactValidatorLimit, task.FactStepFailed, task.FactPublished, task.FactPublishFailed, task.FactHandedIn, task.FactCancel,
-		task.FactFail, task.FactComplete, task.FactVerdict, task.FactRetry, task.FactReplace, task.FactPause, task.FactBudget,
-	}
-	for _, kind := range kinds {
+	for _, kind := range factKinds(t) {
 		for _, success := range []bool{false, true} {
 			reason := task.Fact{Kind: kind, OK: success}.DefaultReason()
 			require.Contains(t, reason, " ", "%s %t", kind, success)

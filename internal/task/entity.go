@@ -31,11 +31,14 @@ type Task struct {
 	DependsOn   DependsOn       `json:"dependencies" doc:"Tasks that must be completed before the task starts."`
 
 	Status        Status          `json:"status" doc:"Stage of the task; completed, failed and cancelled are final, and the last two can be retried."`
+	Group         Group           `json:"group" doc:"Who acts next: needs_you is a task that only a user lets continue, or whose agent waits for a message. Each task has exactly one group."`
 	Blocked       BlockedReason   `json:"blocked_reason" doc:"Why a pending task is suspended or blocked. Empty: neither."`
 	SandboxID     *string         `json:"sandbox_id" doc:"Sandbox of the running attempt; of an ended task the last one. Null: none."`
 	AssignedAgent *string         `json:"assigned_agent_id" doc:"ID that the agent reported at its start; before that the sandbox ID. Null: no sandbox yet."`
 	Branch        *string         `json:"branch_name" doc:"Branch that holds the work. Null: not created."`
 	Base          *string         `json:"base_commit" doc:"Commit from which the branch starts. Null: no branch yet."`
+	Earlier       []string        `json:"earlier_branches" nullable:"false" doc:"Branches that the task had before a rewind behind published commits, oldest first. They and their pull requests stay as they were."`
+	ForkedFrom    *ForkedFrom     `json:"forked_from" doc:"Checkpoint of another task with which the task began. Null: not a fork."`
 	PullURL       *string         `json:"pull_request_url" doc:"Web address of the pull request. Null: not opened."`
 	PullNumber    *int            `json:"pull_request_number" doc:"Number of the pull request in its repository. Null: not opened."`
 	Result        json.RawMessage `json:"result" doc:"What the agent and the validators reported, for example output and validation_passed. Null: nothing yet. Lists shorten results above 2 KiB and mark them with truncated."`
@@ -67,6 +70,22 @@ type Task struct {
 	DeadlineAt  *time.Time `json:"deadline_at" doc:"Wanted time of completion, which raises score; nothing is stopped at that time. Null: none."`
 }
 
+// ForkedFrom names the checkpoint of another task with which a fork began.
+type ForkedFrom struct {
+	TaskID     string   `json:"task_id" doc:"Task of the checkpoint, which may be deleted by now."`
+	TaskKey    string   `json:"task_key" doc:"Key of that task, for example APP-12."`
+	Checkpoint string   `json:"checkpoint" doc:"Checkpoint in that task, for example 2.14; in the fork it is 0.14."`
+	Branches   []string `json:"branches" nullable:"false" doc:"Branches of that task when the fork was created, oldest first. Empty: no repository."`
+}
+
+// String returns task and checkpoint, for example "APP-12 2.14"; empty: the task is not a fork.
+func (f *ForkedFrom) String() string {
+	if f == nil {
+		return ""
+	}
+	return f.TaskKey + " " + f.Checkpoint
+}
+
 // Budget limits what a task may use. Zero means no limit.
 type Budget struct {
 	Tokens         int64   `json:"tokens,omitempty" minimum:"0" doc:"Input and output tokens of all models together. 0: no limit."`
@@ -84,7 +103,8 @@ type DependsOn struct {
 type Attempt struct {
 	Number       int          `json:"number" doc:"Number in the task, from 1."`
 	SandboxID    string       `json:"sandbox_id" doc:"Sandbox in which the attempt runs; each attempt has its own."`
-	Kind         string       `json:"kind" enum:"first,retry,revision,replacement,resumed,validation" doc:"Why the attempt started; resumed follows a suspension, validation reviews the work of the attempt before."`
+	Kind         string       `json:"kind" enum:"first,retry,revision,replacement,resumed,rewound,forked,validation" doc:"Why the attempt started; resumed follows a suspension, rewound began with a checkpoint that a user chose, forked is the first attempt of a fork, validation reviews the work of the attempt before."`
+	RestoredFrom string       `json:"restored_from" doc:"Checkpoint of an earlier attempt whose files this attempt began with, for example 1.14. Empty: the files of the branch."`
 	StartedAt    time.Time    `json:"started_at" doc:"When the attempt began, before its sandbox existed."`
 	AssignedAt   *time.Time   `json:"assigned_at" doc:"When the agent was assigned to the sandbox. Null: not yet."`
 	EndedAt      *time.Time   `json:"ended_at" doc:"When the attempt ended. Null: running."`
@@ -108,7 +128,7 @@ type Attempt struct {
 type Command struct {
 	ID        string     `json:"id" doc:"UUID of the command."`
 	TaskID    string     `json:"task_id" doc:"Task that the command changes."`
-	Kind      string     `json:"kind" enum:"start,retry,cancel,fail,complete,verdict,replace,pause,budget" doc:"Requested change; start comes with the creation, pause and budget suspend the task, replace comes from the guardian."`
+	Kind      string     `json:"kind" enum:"start,retry,cancel,fail,complete,verdict,replace,pause,budget,suspend" doc:"Requested change; a rewind is a retry from a checkpoint; start comes with the creation, pause, budget and suspend make the task wait, replace comes from the guardian."`
 	State     Receipt    `json:"state" doc:"accepted: under way; carried_out: applied; too_late: the task had moved on; refused: rejected."`
 	Reason    string     `json:"reason" doc:"Why the command was rejected or too late; otherwise the reason that the sender gave. May be empty."`
 	Sender    string     `json:"sender" doc:"Who sent the command: name of an API key or user, sandbox ID, guardian, omoi, or temporal cli."`

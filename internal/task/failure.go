@@ -11,7 +11,7 @@ const (
 	ClassNone           FailureClass = ""
 	ClassInfrastructure FailureClass = "infrastructure" // sandbox or provider failed; next attempt after a backoff
 	ClassProviderLimit  FailureClass = "provider_limit" // rate or usage limit; wait until it resets
-	ClassAgentError     FailureClass = "agent_error"    // the agent gave up; next attempt with feedback
+	ClassAgentError     FailureClass = "agent_error"    // the agent failed; next attempt with feedback
 	ClassResources      FailureClass = "resources"      // out of memory or disk; next attempt
 	ClassStopped        FailureClass = "stopped"        // ended at a limit that a user set; final
 	ClassInvalidInput   FailureClass = "invalid_input"  // the task cannot succeed as it was created; final

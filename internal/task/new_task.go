@@ -38,9 +38,15 @@ type NewTask struct {
 	IdempotencyKey string
 	BodyHash       []byte
 	ProjectSlots   int // concurrency limit of a project that has to be created
+	// Fork is the checkpoint with which the task begins; nil: the branch. The task then has the execution config of the
+	// checkpoint's task, with the env of Execution.
+	Fork *NewFork
 	// NoAgent is the error for a draft without an agent, unless its IdempotencyKey names an existing task.
 	NoAgent error
 }
+
+// NewFork names the checkpoint of another task.
+type NewFork struct{ TaskID, Checkpoint string }
 
 // NewValidation says whether the work of a task is validated.
 type NewValidation struct {

@@ -16,7 +16,11 @@ func TestSuspend_SavesAndWaits(t *testing.T) {
 		kind    task.FactKind
 		blocked task.BlockedReason
 		class   task.FailureClass
-	}{{task.FactPause, task.BlockedPaused, task.ClassNone}, {task.FactBudget, task.BlockedBudget, task.ClassBudget}} {
+	}{
+		{task.FactPause, task.BlockedPaused, task.ClassNone},
+		{task.FactBudget, task.BlockedBudget, task.ClassBudget},
+		{task.FactSuspend, task.BlockedSuspended, task.ClassNone},
+	} {
 		parked, eff := task.Decide(at, task.Fact{Kind: c.kind})
 		require.Equal(t, task.State{Status: task.StatusPending, Blocked: c.blocked, Retries: 1, Attempts: 2}, parked)
 		require.Equal(t, task.ActionPark, eff.Action)
@@ -41,6 +45,22 @@ func TestSuspend_SavesAndWaits(t *testing.T) {
 		_, eff = task.Decide(publishing, task.Fact{Kind: c.kind})
 		require.Equal(t, task.ReceiptTooLate, eff.Receipt)
 	}
+}
+
+func TestSuspend_AUserSuspendsASuspendedTask(t *testing.T) {
+	t.Parallel()
+	limited := task.State{Status: task.StatusPending, Blocked: task.BlockedProviderLimit, Attempts: 1}
+	parked, eff := task.Decide(limited, task.Fact{Kind: task.FactSuspend})
+	require.Equal(t, task.State{Status: task.StatusPending, Blocked: task.BlockedSuspended, Attempts: 1}, parked)
+	require.Equal(t, task.ReceiptCarriedOut, eff.Receipt)
+	same, eff := task.Decide(parked, task.Fact{Kind: task.FactPause})
+	require.Equal(t, parked, same, "it waits for the user")
+	require.Equal(t, task.ReceiptRefused, eff.Receipt)
+
+	limited.Stage = task.StagePublish
+	same, eff = task.Decide(limited, task.Fact{Kind: task.FactSuspend})
+	require.Equal(t, limited, same)
+	require.Equal(t, task.ReceiptTooLate, eff.Receipt)
 }
 
 func TestPhases_LegalMoves(t *testing.T) {

@@ -3,6 +3,7 @@ package task
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -14,6 +15,7 @@ type Work struct {
 	ProjectID      string
 	OrganizationID string
 	UserID         string // user of the task; empty: none
+	Suspended      bool   // a user suspended the task
 
 	Title       string
 	Description string
@@ -32,8 +34,11 @@ type Work struct {
 	Repo          string // owner/name, or an absolute path; empty: none
 	DefaultBranch string // empty: the repository's own
 	Branch        string // empty until created
-	Base          string
-	PullURL       string
+	Base          string // of a fork also without Branch
+	// EarlierBranches are those that the task had before rewinds, oldest first.
+	EarlierBranches []string
+	ForkedFrom      *ForkedFrom // nil: not a fork
+	PullURL         string
 
 	Execution Execution
 	// Unreadable reports that variables of env cannot be decrypted by this process and are left out; nil: none.
@@ -43,6 +48,8 @@ type Work struct {
 	SetupTimeout time.Duration
 	// ModelPrices are those of the project, which override the configured ones; see [ParseModelPrices].
 	ModelPrices string
+	// CommitLeftovers is the project's setting: omoi commits what a successful agent leaves uncommitted.
+	CommitLeftovers bool
 	// Feedback is the text for the attempt that starts now; empty for the first.
 	Feedback string
 	// Attempt is the number of the newest attempt; 0 before the first. Only its sandbox may move the branch, unless it
@@ -54,6 +61,22 @@ type Work struct {
 	Rounds      int // maximum number of rounds; 0: no validator
 	WorkSandbox string
 	WorkHead    string // commit at which its work was collected; empty: unknown
+}
+
+// BranchOwner returns the name under which a repository records the branch of a task that had a number of branches before.
+func BranchOwner(taskID string, earlier int) string {
+	if earlier == 0 {
+		return taskID
+	}
+	return taskID + "-" + strconv.Itoa(earlier)
+}
+
+// FormerBranches returns the names that the branch may have in checkpoints of the task.
+func (w Work) FormerBranches() []string {
+	if w.ForkedFrom == nil {
+		return w.EarlierBranches
+	}
+	return slices.Concat(w.ForkedFrom.Branches, w.EarlierBranches)
 }
 
 // Execution is a task's execution_config. Unknown keys are stored and ignored.

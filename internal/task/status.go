@@ -5,7 +5,7 @@ import "slices"
 // Status is where a task stands. Only the task's workflow changes it.
 type Status string
 
-// The states of a task. Completed is the only one that nothing follows.
+// The states of a task. Only a rewind follows completed.
 const (
 	StatusPending           Status = "pending"
 	StatusAssigned          Status = "assigned"
@@ -29,7 +29,7 @@ func Statuses() []Status {
 // Valid reports whether s is one of the known states.
 func (s Status) Valid() bool { return slices.Contains(Statuses(), s) }
 
-// Final reports whether the task has ended. A failed or cancelled task may still be retried.
+// Final reports whether the task has ended. A failed or cancelled task may still be retried, and each rewound.
 func (s Status) Final() bool {
 	return s == StatusCompleted || s == StatusFailed || s == StatusCancelled
 }
@@ -55,7 +55,7 @@ var successors = map[Status][]Status{
 	StatusPendingValidation: {StatusPending, StatusValidating, StatusNeedsRevision, StatusCompleted, StatusFailed, StatusCancelled},
 	StatusValidating:        {StatusPending, StatusPendingValidation, StatusNeedsRevision, StatusCompleted, StatusFailed, StatusCancelled},
 	StatusNeedsRevision:     {StatusPending, StatusAssigned, StatusPendingValidation, StatusCompleted, StatusFailed, StatusCancelled},
-	StatusCompleted:         nil,
+	StatusCompleted:         {StatusPending},
 	StatusFailed:            {StatusPending},
 	StatusCancelled:         {StatusPending},
 }
@@ -72,5 +72,14 @@ const (
 	BlockedBudget           BlockedReason = "budget"
 	BlockedPaused           BlockedReason = "paused"
 	BlockedUnknownTooLong   BlockedReason = "unknown_too_long"
-	BlockedReview           BlockedReason = "review" // the validator gave no verdict, by its own limit or a permanent error: a user judges the work
+	BlockedSuspended        BlockedReason = "suspended" // a user suspended the task
+	BlockedReview           BlockedReason = "review"    // the validator gave no verdict, by its own limit or a permanent error: a user judges the work
 )
+
+// BlockedReasons lists every reason.
+func BlockedReasons() []BlockedReason {
+	return []BlockedReason{
+		BlockedNone, BlockedDependency, BlockedDependencyFailed, BlockedProviderLimit, BlockedBudget, BlockedPaused, BlockedSuspended,
+		BlockedUnknownTooLong, BlockedReview,
+	}
+}

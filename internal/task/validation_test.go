@@ -104,11 +104,7 @@ func TestSuspendedTask_StillAcceptsItsVerdict(t *testing.T) {
 // them is published, no round comes twice, and there are never more than there are to be.
 func TestDecide_NeverPassesWithoutAVerdict(t *testing.T) {
 	t.Parallel()
-	kinds := []task.FactKind{
-		task.FactStarted, task.FactCompleted, task.FactContinuousCompleted, task.FactAgentFailed, task.FactObserved, task.FactTooLong,
-		task.FactStepFailed, task.FactPublishFailed, task.FactCancel, task.FactFail, task.FactComplete, task.FactVerdict,
-		task.FactRetry, task.FactHandedIn, task.FactReplace,
-	}
+	kinds := factKinds(t, task.FactPublished)
 	classes := []task.FailureClass{task.ClassNone, task.ClassInfrastructure, task.ClassAgentError, task.ClassProviderLimit, task.ClassStopped}
 	rapid.Check(t, func(t *rapid.T) {
 		rounds := rapid.IntRange(1, 4).Draw(t, "rounds")

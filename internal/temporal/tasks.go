@@ -18,7 +18,7 @@ import (
 
 // StartTask starts the workflow of a task. A repeated first start succeeds. A retry starts a new run after a run that
 // did not complete: while that one is open it is [task.CodeConflict] and can be repeated; after a completed one it is
-// [task.CodeGone].
+// [task.CodeGone], unless it is a rewind.
 func (c *Client) StartTask(ctx context.Context, in contract.TaskInput, retry bool) error {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
@@ -31,7 +31,7 @@ func (c *Client) StartTask(ctx context.Context, in contract.TaskInput, retry boo
 	}
 	if _, started := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); started {
 		if retry {
-			return c.whyNoRetry(ctx, in.TaskID)
+			return c.whyNoRetry(ctx, in)
 		}
 		return nil
 	}
@@ -46,6 +46,9 @@ func (c *Client) startTask(ctx context.Context, in contract.TaskInput, retry boo
 	}
 	if retry {
 		options.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
+	}
+	if in.Checkpoint != "" {
+		options.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 	}
 	if in.SearchAttributes {
 		options.TypedSearchAttributes = temporal.NewSearchAttributes(
@@ -62,12 +65,12 @@ func aboutAttributes(err error) bool {
 	return errors.As(err, &invalid) && strings.Contains(strings.ToLower(invalid.Message), "search attribute")
 }
 
-func (c *Client) whyNoRetry(ctx context.Context, taskID string) error {
-	run, err := c.Describe(ctx, contract.TaskWorkflowID(taskID))
+func (c *Client) whyNoRetry(ctx context.Context, in contract.TaskInput) error {
+	run, err := c.Describe(ctx, contract.TaskWorkflowID(in.TaskID))
 	switch {
 	case err != nil:
-		return fmt.Errorf("read the workflow of task %s: %w", taskID, err)
-	case run.Completed:
+		return fmt.Errorf("read the workflow of task %s: %w", in.TaskID, err)
+	case run.Completed && in.Checkpoint == "":
 		return task.Errorf(task.CodeGone, "The task has completed.")
 	}
 	return task.Errorf(task.CodeConflict, "The previous run has not ended.")

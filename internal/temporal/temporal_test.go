@@ -109,6 +109,9 @@ func TestARetryFollowsAFailedRunOnly(t *testing.T) {
 	require.NoError(t, c.SDK().GetWorkflow(t.Context(), contract.TaskWorkflowID(in.TaskID), "").Get(t.Context(), &told))
 	require.Equal(t, "command second", told[0])
 	requireCode(t, task.CodeGone, c.StartTask(t.Context(), in, true))
+	in.Checkpoint = "1.2"
+	require.NoError(t, c.StartTask(t.Context(), in, true), "a rewind follows a completed run too")
+	requireCode(t, task.CodeConflict, c.StartTask(t.Context(), in, true))
 }
 
 // The history of the runs before may be gone, or never have been here.

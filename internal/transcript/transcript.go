@@ -20,8 +20,8 @@ const Beside = ".beside"
 type Info struct {
 	RunID     string     `json:"run_id" doc:"Name of the run of the agent, given by its sandbox; for GET .../transcripts/{run_id}."`
 	SessionID string     `json:"session_id" doc:"Session under which the agent resumes."`
-	SandboxID string     `json:"sandbox_id" doc:"Sandbox in which the agent ran."`
-	Attempt   int        `json:"attempt" doc:"Number of the attempt in the task."`
+	SandboxID string     `json:"sandbox_id" doc:"Sandbox in which the agent ran. Empty: of attempt 0."`
+	Attempt   int        `json:"attempt" doc:"Number of the attempt in the task. 0: copied from the task of which this one is a fork."`
 	Bytes     int64      `json:"bytes" doc:"Size of the stored transcript, in bytes."`
 	CutBytes  int64      `json:"cut_bytes" doc:"Bytes at the beginning that are not kept, since the transcript reached its limit."`
 	UpdatedAt time.Time  `json:"updated_at" doc:"When the transcript last grew."`

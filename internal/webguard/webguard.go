@@ -36,6 +36,16 @@ func CheckHost(r *http.Request, hosts []string) error {
 		"Request rejected: %q is not a loopback name, and authentication is disabled. Next: use 127.0.0.1", r.Host).WithKind(task.KindOrigin)
 }
 
+// SameOrigin reports whether a browser sent a request from a page of the server itself. A request that changes nothing
+// may lack both headers, by which older browsers do not name the page.
+func SameOrigin(r *http.Request) bool {
+	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
+	if site != "" && site != "same-origin" || origin != "" && !sameOrigin(origin, r.Host) {
+		return false
+	}
+	return site != "" || origin != "" || r.Method == http.MethodGet || r.Method == http.MethodHead
+}
+
 // Navigation reports whether a browser requests a page to show in a tab, for example after a click on a link. The page
 // with the link cannot read the response.
 func Navigation(r *http.Request) bool {

@@ -1,5 +1,5 @@
-// Package apiclient is the agent's client of the API: JSON over HTTP by TCP, by a Unix socket or by files, with the
-// sandbox token. Callers interpret the responses.
+// Package apiclient is omoi-agent's client of the API: JSON over HTTP by TCP, a Unix socket or files, with the sandbox
+// token. Callers interpret the responses.
 package apiclient
 
 import (
@@ -23,32 +23,32 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// maxAnswer bounds what is read of one answer.
+// maxAnswer is the maximum number of bytes that are read of a response body.
 const maxAnswer = 8 << 20
 
-// Config names the API and the sandbox that speaks.
+// Config configures a client.
 type Config struct {
 	APIURL    string // http://host:port, https://..., unix:///path/to/socket, or file:///path/to/mailbox
 	Token     string // bearer token; empty sends none
 	SandboxID string
-	// Timeout of one exchange; zero is 30 s. A long poll adds its wait.
+	// Timeout limits one request; zero: 30 s. A long poll adds its wait.
 	Timeout time.Duration
 }
 
-// Client speaks for one sandbox. It is safe for concurrent use.
+// Client calls the API for one sandbox. A Client is safe for concurrent use.
 type Client struct {
 	base    string
 	token   string
 	timeout time.Duration
 	http    *http.Client
-	local   bool // no program but this one can use the address
+	local   bool // only this process can use the address
 }
 
 // Answer is a response.
 type Answer struct {
 	Status     int
 	RetryAfter time.Duration // zero if the response has no Retry-After
-	// Code is the code of omoi's problem document. It is empty for any other response, for example that of a proxy.
+	// Code is the code of omoi's problem document. Code is empty for any other response, for example that of a proxy.
 	Code task.Code
 	Body []byte // at most 8 MiB
 }
@@ -98,41 +98,50 @@ func (c *Client) Local() http.RoundTripper {
 	return c.http.Transport
 }
 
-// Post sends a JSON body to a path below the sandbox's own, compressed if asked.
+// Post sends a JSON body to a path below that of the sandbox, optionally compressed.
 func (c *Client) Post(ctx context.Context, path string, body []byte, compress bool) (Answer, error) {
 	return c.ask(ctx, request{method: http.MethodPost, path: path, media: "application/json", body: body, compress: compress})
 }
 
-// Put sends lines of text to a path below the sandbox's own, compressed.
+// Put sends lines of text to a path below that of the sandbox, compressed.
 func (c *Client) Put(ctx context.Context, path string, body []byte) (Answer, error) {
 	return c.ask(ctx, request{method: http.MethodPut, path: path, media: "application/x-ndjson", body: body, compress: true})
 }
 
-// Fetch writes the response body of a path below the sandbox's own to w. The Answer has a body only for an error.
+// PutBinary sends a body of a media type to a path below that of the sandbox, unchanged.
+func (c *Client) PutBinary(ctx context.Context, path, media string, body []byte) (Answer, error) {
+	return c.ask(ctx, request{method: http.MethodPut, path: path, media: media, body: body})
+}
+
+// Fetch writes the response body of a path below that of the sandbox to w. The Answer has a body only for an error.
 func (c *Client) Fetch(ctx context.Context, path string, w io.Writer) (Answer, error) {
 	return c.ask(ctx, request{method: http.MethodGet, path: path, to: w})
 }
 
-// Insist repeats a request until a server responds other than with a temporary error. The error is ctx's.
+// Insist repeats a request until the response is not a temporary error, or ctx ends: then it also returns the last response, if any.
 func Insist(ctx context.Context, ask func() (Answer, error)) (Answer, error) {
+	var last Answer
 	for delay := 200 * time.Millisecond; ; delay = min(2*delay, 15*time.Second) {
 		answer, err := ask()
 		if err == nil && !answer.Later() {
 			return answer, nil
 		}
+		if err == nil {
+			last = answer
+		}
 		if err := wait.For(ctx, max(wait.Jitter(delay), answer.RetryAfter)); err != nil {
-			return Answer{}, err
+			return last, err
 		}
 	}
 }
 
-// Later reports whether a response says nothing about the request itself.
+// Later reports whether the response is a temporary error.
 func (a Answer) Later() bool {
 	status := a.Status
 	return status >= http.StatusInternalServerError || status/100 == 3 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout
 }
 
-// Get reads a path below the sandbox's own; hold is how long the server may hold the answer.
+// Get reads a path below that of the sandbox. hold is the time for which the server may delay the response.
 func (c *Client) Get(ctx context.Context, path string, hold time.Duration) (Answer, error) {
 	return c.ask(ctx, request{method: http.MethodGet, path: path, wait: hold})
 }
@@ -143,7 +152,7 @@ type request struct {
 	body     []byte
 	compress bool
 	wait     time.Duration
-	to       io.Writer // of the body of a success; nil: the answer has it
+	to       io.Writer // writer of a successful response body; nil: the Answer has the body
 }
 
 func (c *Client) ask(ctx context.Context, r request) (Answer, error) {
@@ -193,7 +202,7 @@ func codeOf(h http.Header, body []byte) task.Code {
 	var problem struct {
 		Code task.Code `json:"code"`
 	}
-	_ = json.Unmarshal(body, &problem) // what cannot be read has no code
+	_ = json.Unmarshal(body, &problem) // an unreadable body has no code
 	return problem.Code
 }
 
@@ -211,7 +220,7 @@ func retryAfter(h http.Header) time.Duration {
 func deflate(body []byte) []byte {
 	var buf bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&buf, gzip.BestSpeed)
-	_, _ = w.Write(body) // a buffer does not fail
+	_, _ = w.Write(body) // writes to a buffer do not fail
 	_ = w.Close()
 	return buf.Bytes()
 }

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Tools that the agent may use where a task says nothing else.
+// DefaultTools are the allowed tools of a task that sets none; defaultMode is its permission mode.
 const (
 	DefaultTools = "Read,Write,Edit,Bash,Glob,Grep,Task,Skill"
 	defaultMode  = "acceptEdits"
 )
 
-// arguments returns the program's command line. It contains neither secrets nor texts of the task, which are sent by
-// standard input.
+// arguments returns the program's command line. The command line contains neither secrets nor texts of the task, which
+// go through standard input.
 func (t *talk) arguments() []string {
 	env, vars, place := t.Env, t.Vars, t.place
 	args := []string{
@@ -31,7 +31,8 @@ func (t *talk) arguments() []string {
 	for _, flag := range [][2]string{
 		{"--model", cmp.Or(vars["MODEL"], vars["ANTHROPIC_MODEL"])},
 		{"--max-turns", t.turnsLeft()},
-		{"--max-budget-usd", strconv.FormatFloat(t.Limits.Cost-t.rec.now().cost, 'f', 4, 64)}, // left of the attempt's
+		// The rest of the attempt's budget.
+		{"--max-budget-usd", strconv.FormatFloat(t.Limits.Cost-t.rec.now().cost, 'f', 4, 64)},
 	} {
 		if flag[1] != "" {
 			args = append(args, flag[0], flag[1])
@@ -41,8 +42,8 @@ func (t *talk) arguments() []string {
 	return append(args, "--disallowedTools", strings.Join(refused, ","), "--allowedTools", strings.Join(allowed, ","))
 }
 
-// turnsLeft returns how many turns the program may take for its next input: in continuous mode those of an iteration,
-// otherwise the rest of the attempt's.
+// turnsLeft returns the maximum number of turns of the next input: that of an iteration in continuous mode, else the
+// rest of the attempt's. Empty: no limit.
 func (t *talk) turnsLeft() string {
 	switch {
 	case t.Limits.Turns == 0:
@@ -53,8 +54,8 @@ func (t *talk) turnsLeft() string {
 	return strconv.Itoa(t.Limits.Turns - t.rec.now().used)
 }
 
-// tools are those that may be used without a question, and those that are not offered. There
-// is nobody who could answer a question.
+// tools returns the tools that need no permission, and those that are disabled. AskUserQuestion is always disabled,
+// because no user can answer.
 func tools(vars variables) (allowed, refused []string) {
 	allowed, refused = list(cmp.Or(vars["ALLOWED_TOOLS"], DefaultTools)), append(list(vars["DISALLOWED_TOOLS"]), "AskUserQuestion")
 	for name, tool := range map[string]string{"ENABLE_SUBAGENTS": "Task", "ENABLE_SKILLS": "Skill"} {
@@ -66,7 +67,7 @@ func tools(vars variables) (allowed, refused []string) {
 	return slices.DeleteFunc(allowed, func(tool string) bool { return slices.Contains(refused, tool) }), slices.Compact(refused)
 }
 
-// list splits at commas only: a rule for a tool may hold spaces, as Bash(git log:*) does.
+// list splits text at commas only, because a tool rule such as Bash(git log:*) may contain spaces.
 func list(text string) (all []string) {
 	for part := range strings.SplitSeq(text, ",") {
 		if part = strings.TrimSpace(part); part != "" {

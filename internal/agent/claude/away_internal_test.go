@@ -10,13 +10,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
 )
 
-// noted keeps what is emitted, by its type.
+// noted stores emitted events by type.
 type noted map[string][]map[string]any
 
 func (n noted) Emit(eventType string, data map[string]any) { n[eventType] = append(n[eventType], data) }
 
-// A sub-agent in the background is complete when it has ended, not when it was begun.
-func TestASubagentInTheBackgroundIsCompleteWhenItHasEnded(t *testing.T) {
+// TestSubagent_InBackground checks that a background sub-agent is reported as complete at its end, not at its start.
+func TestSubagent_InBackground(t *testing.T) {
 	t.Parallel()
 	said := noted{}
 	r := newRecorder(context.Background(), agent.Env{Report: said, Doing: &reporter.Activity{}}, &place{})

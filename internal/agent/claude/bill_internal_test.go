@@ -8,7 +8,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/cost"
 )
 
-// A result that names no models is billed by the prices that count: configured ones, and none for a model that is not listed.
+// TestSettle_ResultWithoutModels checks that a result without models uses configured prices, and no price for an
+// unlisted model.
 func TestSettle_ResultWithoutModels(t *testing.T) {
 	t.Parallel()
 	set, err := cost.ParseModelPrices("claude-opus-5=1/1")

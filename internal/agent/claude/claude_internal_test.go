@@ -16,7 +16,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestLinesAreReadWhateverElseIsInThem(t *testing.T) {
+func TestParse(t *testing.T) {
 	t.Parallel()
 	l := parse([]byte(`{"duration":1,"new_key":{"a":[]},"is_error":true,"subtype":"success","type":"result","total_cost_usd":"free","num_turns":3}`))
 	require.Equal(t, "result", l.Type)
@@ -30,9 +30,9 @@ func TestLinesAreReadWhateverElseIsInThem(t *testing.T) {
 	require.Equal(t, "b", plain(json.RawMessage(`"b"`)))
 }
 
-// Sums go on from result to result within a process, and over processes nothing counts twice:
-// whether a resumed session starts its sums at zero or continues the old ones.
-func TestNothingIsPaidTwice(t *testing.T) {
+// TestSettle_CountsOnce checks that sums which grow from result to result count once, whether a resumed session
+// continues its sums or starts at zero.
+func TestSettle_CountsOnce(t *testing.T) {
 	t.Parallel()
 	use := func(in int64, cost float64) map[string]modelUse {
 		return map[string]modelUse{"claude-opus-5": {Input: in, Cost: cost}}
@@ -52,8 +52,8 @@ func TestNothingIsPaidTwice(t *testing.T) {
 	require.Equal(t, int64(700), s.all().Input)
 }
 
-// A session that is resumed and refused says its old sums again, and that nothing came to them.
-func TestAResultWithoutUseCostsNothing(t *testing.T) {
+// TestSettle_ResumedWithoutUse resumes a session whose only result repeats the old sums.
+func TestSettle_ResumedWithoutUse(t *testing.T) {
 	t.Parallel()
 	s := spent{Settled: tokens{Input: 100}, Cost: 1}
 	for range 3 {
@@ -64,7 +64,7 @@ func TestAResultWithoutUseCostsNothing(t *testing.T) {
 	require.Equal(t, int64(100), s.all().Input)
 }
 
-func TestWhenALimitEnds(t *testing.T) {
+func TestResetOf(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 22, 30, 0, 0, time.UTC)
 	for text, want := range map[string]string{
@@ -81,7 +81,7 @@ func TestWhenALimitEnds(t *testing.T) {
 	require.True(t, resetOf(limitInfo{Status: "allowed", ResetsAt: 1772500000}, "API Error: Repeated 529 Overloaded errors.", now).IsZero())
 }
 
-func TestClassesOfErrors(t *testing.T) {
+func TestClassOf(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		status      int
@@ -102,7 +102,7 @@ func TestClassesOfErrors(t *testing.T) {
 	}
 }
 
-func TestHowADeadProgramIsJudged(t *testing.T) {
+func TestFailure_DeadProgram(t *testing.T) {
 	t.Parallel()
 	ok := &line{Type: "result", Subtype: "success"}
 	for name, c := range map[string]struct {
@@ -127,7 +127,7 @@ func TestHowADeadProgramIsJudged(t *testing.T) {
 	}
 }
 
-func TestVersionsThatAreKnown(t *testing.T) {
+func TestVersionOf(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[string]string{
 		"2.1.197 (Claude Code)\n": "", "2.9.0-beta.1 (Claude Code)": "", "1.0.128 (Claude Code)": "does not support",
@@ -144,7 +144,7 @@ func TestVersionsThatAreKnown(t *testing.T) {
 	require.ErrorContains(t, err, "cannot execute")
 }
 
-func TestWhereTheProgramIsLookedFor(t *testing.T) {
+func TestLocate(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	put := func(path string) string {
@@ -165,7 +165,7 @@ func TestWhereTheProgramIsLookedFor(t *testing.T) {
 	require.Equal(t, vars[Bin], locate(vars))
 }
 
-func TestOneCredentialIsPassedOn(t *testing.T) {
+func TestEnviron_OneCredential(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ given, want variables }{
 		"key":          {variables{envKey: "k"}, variables{envKey: "k"}},
@@ -180,7 +180,7 @@ func TestOneCredentialIsPassedOn(t *testing.T) {
 	require.ErrorContains(t, checkCredentials(variables{"PATH": "x"}), "no credential")
 }
 
-func TestTheCommandLine(t *testing.T) {
+func TestArguments(t *testing.T) {
 	t.Parallel()
 	env := agent.Env{Config: agentconfig.Config{Workspace: "/workspace", Description: "the secret task", TestCommand: "make check", Repo: &agentconfig.Repo{Branch: "feature/x"}}}
 	p := &place{SessionID: "s"}
@@ -207,7 +207,7 @@ func TestTheCommandLine(t *testing.T) {
 	require.Contains(t, firstPrompt(env, p), "make check")
 }
 
-func TestSessionsAreUUIDs(t *testing.T) {
+func TestSessionID(t *testing.T) {
 	t.Parallel()
 	const form = `^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$`
 	require.Regexp(t, form, sessionID("00112233445566778899aabbccddeeff"))
@@ -216,8 +216,8 @@ func TestSessionsAreUUIDs(t *testing.T) {
 	require.Equal(t, sessionID("00112233445566778899aabbccddeeff"), sessionID("00112233445566778899aabbccddeeff"))
 }
 
-// An attempt that resumes a session learns that the previous one was cut off, unless there is another reason.
-func TestAnAttemptIsToldWhyItGoesOn(t *testing.T) {
+// TestFirstPrompt checks that a resumed attempt learns that the previous one was cut off, or its feedback.
+func TestFirstPrompt(t *testing.T) {
 	t.Parallel()
 	env := agent.Env{Config: agentconfig.Config{Title: "Compute it."}}
 	require.Contains(t, firstPrompt(env, &place{Begun: true}), "was cut off")

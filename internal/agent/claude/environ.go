@@ -12,16 +12,16 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Names of the environment from which the program takes its credentials.
+// Variables with the program's credentials.
 const (
 	envKey     = "ANTHROPIC_API_KEY"
-	envBearer  = "ANTHROPIC_AUTH_TOKEN" //nolint:gosec // a name
+	envBearer  = "ANTHROPIC_AUTH_TOKEN" //nolint:gosec // the name of a variable
 	envOAuth   = "CLAUDE_CODE_OAUTH_TOKEN"
 	envBaseURL = "ANTHROPIC_BASE_URL"
 )
 
-// environ is what the program sees: the contract of every agent, its own folder, and no word
-// to anybody but the model.
+// environ returns the environment of the program: that of every agent, its own configuration folder, and settings that
+// disable traffic to servers other than the model API.
 func environ(env agent.Env, vars variables) []string {
 	all := maps.Clone(vars)
 	limit := strconv.FormatInt(env.Config.ToolTimeout.Milliseconds(), 10)
@@ -33,8 +33,8 @@ func environ(env agent.Env, vars variables) []string {
 	return agent.Environ(all)
 }
 
-// credentials leaves one: a subscription goes before a key of either kind, and an endpoint that asks for none
-// gets a word that says so, since the program insists on one.
+// credentials keeps one credential: a subscription has priority over a key. An endpoint without authentication gets the
+// key "none", because the program requires a key.
 func credentials(vars variables) {
 	switch {
 	case vars[envOAuth] != "":
@@ -50,7 +50,7 @@ func credentials(vars variables) {
 	}
 }
 
-// checkCredentials refuses to begin without any.
+// checkCredentials returns an error if the environment has no credential and no endpoint.
 func checkCredentials(vars variables) error {
 	if cmp.Or(vars[envOAuth], vars[envKey], vars[envBearer], vars[envBaseURL]) != "" {
 		return nil
@@ -60,10 +60,10 @@ func checkCredentials(vars variables) error {
 		envKey, envOAuth, envBaseURL).WithReason(task.NoCredential("anthropic")))
 }
 
-// configDir is where the program keeps its sessions: in the agent's folder, not in the work.
+// configDir returns the folder of the program's sessions. The folder is outside of the workspace.
 func configDir(env agent.Env) string { return filepath.Join(env.Config.Dir, "claude") }
 
-// withoutCredentials is an environment for commands that have no use for them.
+// withoutCredentials returns an environment for commands that do not need the credentials.
 func withoutCredentials(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")

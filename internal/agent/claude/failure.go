@@ -18,8 +18,8 @@ import (
 
 const statusOverloaded = 529
 
-// Failure judges the end of the newest turn by its result and, where the program has ended, by its exit
-// code too; nil: it went well.
+// Failure returns the failure of the newest turn by its result and, if the program has ended, its exit code; nil after
+// a success.
 func (t *talk) Failure() *continuous.Failure {
 	end, r := t.end, t.end.result
 	switch {
@@ -37,7 +37,7 @@ func (t *talk) Failure() *continuous.Failure {
 	return nil
 }
 
-// refused is a result that says that it went wrong.
+// refused returns the failure of a turn whose result reports an error.
 func (t *talk) refused(end *turn) *continuous.Failure {
 	now := t.rec.now()
 	limit, cause := now.limit, now.cause
@@ -49,7 +49,7 @@ func (t *talk) refused(end *turn) *continuous.Failure {
 	return f
 }
 
-// words are what the program said of its own end.
+// words returns the program's own description of its end.
 func (t *talk) words(end *turn) string {
 	var parts []string
 	if r := end.result; r != nil {
@@ -64,16 +64,16 @@ func (t *talk) words(end *turn) string {
 		parts = append(parts, textcut.Last(tail, 2000))
 	}
 	if unread := t.rec.now().unread; unread != "" && end.result == nil {
-		parts = append(parts, "It printed what omoi cannot read: "+textcut.First(unread, 500))
+		parts = append(parts, "Its last line was not valid: "+textcut.First(unread, 500))
 	}
 	if len(parts) == 0 {
-		parts = []string{"Claude Code did not say what went wrong."}
+		parts = []string{"Claude Code reported no reason."}
 	}
 	return strings.Join(parts, "\n")
 }
 
-// classOf is the class of an error of the model API, by its status, by the name that the
-// program gives it, and at last by its words.
+// classOf returns the failure class of a model API error by its status, else by the program's name for it, else by its
+// text.
 func classOf(status int, cause, text string) task.FailureClass {
 	text = strings.ToLower(text)
 	says := func(words ...string) bool {
@@ -98,9 +98,9 @@ var (
 	clockForm = regexp.MustCompile(`resets (?:at )?(\d{1,2})(?::(\d\d))? ?(am|pm) \(([^)]+)\)`)
 )
 
-// resetOf is when a limit ends: as the provider said it, or as the program put it in words.
+// resetOf returns the end of a rate limit by the provider's data, else by the program's text; zero if unknown.
 func resetOf(limit limitInfo, text string, now time.Time) time.Time {
-	if limit.Status == "rejected" && limit.ResetsAt > 0 { // it also says when one ends that still holds
+	if limit.Status == "rejected" && limit.ResetsAt > 0 { // other statuses name the end of a limit that is not reached
 		return time.Unix(int64(limit.ResetsAt), 0).UTC()
 	}
 	if m := epochForm.FindStringSubmatch(text); m != nil {
@@ -129,19 +129,19 @@ func resetOf(limit limitInfo, text string, now time.Time) time.Time {
 	return at.UTC()
 }
 
-// died is a program that ended without a result that counts.
+// died returns the failure of a program that ended without a valid result.
 func (t *talk) died(end *turn) *continuous.Failure {
 	f := &continuous.Failure{Class: task.ClassAgentError, Kind: "command_failed", Reason: "error"}
-	f.Text = fmt.Sprintf("Claude Code ended with exit code %d before it was done. %s", end.exit.ExitCode, t.words(end))
+	f.Text = fmt.Sprintf("Claude Code ended with exit code %d before its work was done. %s", end.exit.ExitCode, t.words(end))
 	switch end.exit.Outcome {
 	case proc.OutOfMemory:
-		f.Class, f.Kind, f.Text = task.ClassResources, "out_of_memory", "Claude Code, or what it had started, ran out of memory. "+end.exit.Note
+		f.Class, f.Kind, f.Text = task.ClassResources, "out_of_memory", "Claude Code or one of its child processes ran out of memory. "+end.exit.Note
 	case proc.Limit:
-		f.Class, f.Kind, f.Text = task.ClassResources, "limit", "Claude Code was ended at a limit. "+end.exit.Note
+		f.Class, f.Kind, f.Text = task.ClassResources, "limit", "Claude Code was killed at a limit. "+end.exit.Note
 	case proc.Killed:
 		f.Class, f.Kind, f.Text = task.ClassInfrastructure, "sigkill", "Claude Code was killed. "+end.exit.Note
 	case proc.Stopped, proc.Timeout:
-		f.Kind, f.Text = "stopped", "Claude Code did not answer and was ended."
+		f.Kind, f.Text = "stopped", "Claude Code did not respond and was killed."
 	case proc.Exited:
 		if end.exit.Signal != "" {
 			f.Class, f.Kind = task.ClassInfrastructure, "signal"

@@ -20,7 +20,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 )
 
-// fakeDir names the folder of a fake Claude Code's tapes: this program is one itself if it is set.
+// fakeDir is the variable with the folder of the tapes. If it is set, the test binary is a fake Claude Code.
 const fakeDir = "OMOI_FAKE_CLAUDE"
 
 func TestMain(m *testing.M) {
@@ -33,24 +33,24 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// step is one of what a fake does; the others are empty.
+// step is one step of a tape. One field is set.
 type step struct {
-	Hear        bool   `json:"hear,omitempty"`        // wait for a message, and take it up
-	Print       string `json:"print,omitempty"`       // a line
-	Bytes       int    `json:"bytes,omitempty"`       // a line of that many, as the result of the call `big`
-	Interrupted bool   `json:"interrupted,omitempty"` // wait for an interrupt, and stop
-	Mark        string `json:"mark,omitempty"`        // say that it is here
-	Until       string `json:"until,omitempty"`       // wait until the test has said so
-	Write       string `json:"write,omitempty"`       // a file into the work
-	Text        string `json:"text,omitempty"`        // what is in it; its name where nothing is
-	Child       bool   `json:"child,omitempty"`       // leave a process behind that only SIGKILL ends
+	Hear        bool   `json:"hear,omitempty"`        // wait for a message and accept it
+	Print       string `json:"print,omitempty"`       // print a line
+	Bytes       int    `json:"bytes,omitempty"`       // print a line of this many bytes, as the result of the call "big"
+	Interrupted bool   `json:"interrupted,omitempty"` // wait for an interrupt and stop
+	Mark        string `json:"mark,omitempty"`        // report that this step is reached
+	Until       string `json:"until,omitempty"`       // wait for a signal of the test
+	Write       string `json:"write,omitempty"`       // write a file in the workspace
+	Text        string `json:"text,omitempty"`        // content of the file; empty: its name
+	Child       bool   `json:"child,omitempty"`       // start a child process that only SIGKILL ends
 	End         bool   `json:"end,omitempty"`         // wait for the end of the input
 	Deaf        bool   `json:"deaf,omitempty"`        // neither read nor end
-	Signal      int    `json:"signal,omitempty"`      // end by one
+	Signal      int    `json:"signal,omitempty"`      // end by this signal
 	Exit        int    `json:"exit,omitempty"`
 }
 
-// fake plays a tape: what the real program printed, between what it waited for.
+// fake plays a tape: the recorded output of the real program, between waits for input.
 type fake struct {
 	dir string
 	in  *bufio.Scanner
@@ -79,7 +79,7 @@ func (f *fake) play() int {
 	return 0
 }
 
-// tape is that of this process: the first one that no other process has taken.
+// tape returns the first tape that no other process has taken.
 func (f *fake) tape(args []string) (tape []step) {
 	for n := 1; ; n++ {
 		path := filepath.Join(f.dir, fmt.Sprintf("tape-%d", n))
@@ -100,7 +100,7 @@ func (f *fake) tape(args []string) (tape []step) {
 	}
 }
 
-// step returns the exit code; -1: no exit.
+// step runs a step and returns the exit code; -1: continue.
 func (f *fake) step(s step) int {
 	switch {
 	case s.Hear:
@@ -128,9 +128,10 @@ func (f *fake) step(s step) int {
 		}
 	case s.Deaf:
 		signal.Ignore(syscall.SIGTERM)
-		<-time.After(24 * time.Hour) // it is killed before; select {} ends a program without cgo
+		<-time.After(24 * time.Hour) // longer than any test; select {} ends a program without cgo
 	case s.Signal > 0:
-		end := fmt.Sprintf("kill -%d $$", s.Signal) // by a shell: this program would not die of all of them
+		// A shell sends the signal, because this program survives some of them.
+		end := fmt.Sprintf("kill -%d $$", s.Signal)
 		panic(syscall.Exec("/bin/sh", []string{"sh", "-c", end}, os.Environ()))
 	case s.Exit > 0:
 		return s.Exit
@@ -149,7 +150,7 @@ type heard struct {
 	Message json.RawMessage `json:"message"`
 }
 
-// await reads until a line of the type comes; without one this process has nothing to do any more.
+// await reads until a line of this type. At the end of the input the process exits.
 func (f *fake) await(kind string) (h heard) {
 	for f.in.Scan() {
 		if err := json.Unmarshal(f.in.Bytes(), &h); err != nil {
@@ -175,7 +176,7 @@ func (f *fake) hear() {
 	f.print(fmt.Sprintf(`{"type":"user","isReplay":true,"uuid":%q,"message":%s}`, h.UUID, h.Message))
 }
 
-// child starts one in a session of its own, and notes which.
+// child starts a process in its own session and records its PID.
 func (f *fake) child() {
 	cmd := exec.Command("sh", "-c", `trap "" TERM HUP INT; while :; do sleep 1000; done`)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -190,7 +191,7 @@ func (f *fake) mark(name, text string) {
 	_ = os.Rename(filepath.Join(f.dir, name+".new"), filepath.Join(f.dir, name))
 }
 
-// remember leaves a transcript where the real program would, so that the session can be gone on with.
+// remember writes a transcript to the real program's path, so that the session can be resumed.
 func remember(args []string) {
 	work, _ := os.Getwd()
 	for n, arg := range args {

@@ -14,7 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Bin names the program where it is not on PATH.
+// Bin is the variable with the path of the program, if it is not on PATH.
 const Bin = "OMOI_CLAUDE_BIN"
 
 const versionWait = time.Minute
@@ -22,10 +22,10 @@ const versionWait = time.Minute
 // Install is the command that installs the newest tested version for all users.
 const Install = "npm install --prefix /usr/local -g @anthropic-ai/claude-code@2.1.328"
 
-// variables are the environment of the agent's program by name.
+// variables is the environment of the agent's program.
 type variables = map[string]string
 
-// find answers the path of Claude Code, and its version.
+// find returns the path of Claude Code and its version.
 func find(ctx context.Context, env agent.Env, vars variables) (path, version string, err error) {
 	path = locate(vars)
 	if path == "" {
@@ -44,8 +44,8 @@ func find(ctx context.Context, env agent.Env, vars variables) (path, version str
 	return path, version, err
 }
 
-// locate tells where Claude Code is: where it was said to be, on PATH, or where its own
-// installers put it.
+// locate returns the path of Claude Code: the one in [Bin], on PATH, or in the folders of its installers. Empty: not
+// found.
 func locate(vars variables) string {
 	places := []string{vars[Bin]}
 	for _, dir := range filepath.SplitList(vars["PATH"]) {
@@ -64,7 +64,8 @@ func locate(vars variables) string {
 
 var versionForm = regexp.MustCompile(`^(\d+)\.\d+\.\d+\S*`)
 
-// VersionOf reads what `claude --version` says. Its main version is what the lines hang on.
+// VersionOf returns the version in the output of claude --version. Only version 2 is supported, because the format of
+// the lines depends on the major version.
 func VersionOf(path string, res proc.Result) (string, error) {
 	said := strings.TrimSpace(res.Output)
 	found := versionForm.FindStringSubmatch(said)

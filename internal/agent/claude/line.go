@@ -5,17 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/agent/textcut"
+	"github.com/omoi-dev/omoi/internal/agent/transcript"
 )
 
-// line is one line of the program's standard output, with the keys that omoi uses. Other keys are passed on.
+// line is one line of the program's standard output, with the keys that omoi uses. raw keeps the others.
 type line struct {
-	Type    string          `json:"type"`
-	Subtype string          `json:"subtype"`
-	Parent  string          `json:"parent_tool_use_id"` // of a sub-agent: the call that began it
+	Type    string `json:"type"`
+	Subtype string `json:"subtype"`
+	// ID of the call that started the sub-agent; empty: the main agent.
+	Parent  string          `json:"parent_tool_use_id"`
 	UUID    string          `json:"uuid"`
 	Error   json.RawMessage `json:"error"`
 	Message *message        `json:"message"`
@@ -24,19 +25,19 @@ type line struct {
 	Event   *streamed       `json:"event"`
 	Limit   *limitInfo      `json:"rate_limit_info"`
 	TaskID  string          `json:"task_id"`
-	ToolID  string          `json:"tool_use_id"` // of a task in the background: the call that began it
-	Status  string          `json:"status"`      // and how it ended
+	ToolID  string          `json:"tool_use_id"` // ID of the call that started the background task
+	Status  string          `json:"status"`      // final status of the background task
 	Summary string          `json:"summary"`
 	Usage   json.RawMessage `json:"usage"`
-	Bytes   int             `json:"omoi_bytes"` // of a line of which the rest was left out
-	Text    string          `json:"omoi_text"`  // of one that cannot be read
+	Bytes   int             `json:"omoi_bytes"` // full length of a line that was left out
+	Text    string          `json:"omoi_text"`  // text of a line that is not JSON
 
 	outcome
 
 	raw json.RawMessage
 }
 
-// message is a message to the model or from the model.
+// message is a message to or from the model.
 type message struct {
 	ID         string          `json:"id"`
 	Model      string          `json:"model"`
@@ -45,7 +46,7 @@ type message struct {
 	Usage      tokens          `json:"usage"`
 }
 
-// block is a part of a message.
+// block is one content block of a message.
 type block struct {
 	Type      string          `json:"type"`
 	Text      string          `json:"text"`
@@ -58,7 +59,7 @@ type block struct {
 	IsError   bool            `json:"is_error"`
 }
 
-// streamed is an event of the model's own stream.
+// streamed is an event of the model API's stream.
 type streamed struct {
 	Type    string   `json:"type"`
 	Message *message `json:"message"`
@@ -69,13 +70,13 @@ type streamed struct {
 	Usage *tokens `json:"usage"`
 }
 
-// limitInfo is what the provider says of its limits.
+// limitInfo is the provider's rate limit data.
 type limitInfo struct {
 	Status   string  `json:"status"`
 	ResetsAt float64 `json:"resetsAt"` //nolint:tagliatelle // the program's name
 }
 
-// outcome is what a result line says.
+// outcome has the fields of a result line.
 type outcome struct {
 	IsError    bool                `json:"is_error"`
 	APIStatus  int                 `json:"api_error_status"`
@@ -88,7 +89,7 @@ type outcome struct {
 	Since      map[string]modelUse `json:"model_usage_since_last_result"`
 }
 
-// parse reads a line; what is no JSON object is nil. Of a field that has another form than expected the others count.
+// parse parses a line; nil if it is not a JSON object. A field of an unexpected type is skipped.
 func parse(raw []byte) *line {
 	raw = bytes.TrimSpace(raw)
 	l := &line{raw: raw}
@@ -98,18 +99,18 @@ func parse(raw []byte) *line {
 	return l
 }
 
-// blocks are the parts of a content; a plain text is one.
+// blocks returns the blocks of a content. A string becomes a text block.
 func blocks(content json.RawMessage) []block {
 	var text string
 	if json.Unmarshal(content, &text) == nil {
 		return []block{{Type: "text", Text: text}}
 	}
 	var list []block
-	_ = json.Unmarshal(content, &list) // a field of another form leaves the rest
+	_ = json.Unmarshal(content, &list) // a field of an unexpected type is skipped
 	return list
 }
 
-// plain is the text of a content.
+// plain returns the text of a content. Other blocks appear as their type in brackets.
 func plain(content json.RawMessage) string {
 	var texts []string
 	for _, b := range blocks(content) {
@@ -123,7 +124,7 @@ func plain(content json.RawMessage) string {
 	return strings.Join(texts, "\n")
 }
 
-// anything reads a value for an event's data; nil if there is none.
+// anything decodes a value for the data of an event; nil if there is none.
 func anything(raw json.RawMessage) any {
 	var v any
 	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {
@@ -138,13 +139,13 @@ const (
 	mostUnread = 10       // maximum number of unreadable lines of one process that are reported
 )
 
-// Types of lines of our own, for what the program printed and could not be used.
+// Line types of omoi for output of the program that could not be used.
 const (
 	lineLeftOut = "omoi_line_left_out"
 	lineUnread  = "omoi_line_unread"
 )
 
-// lineOf reads a line of which full bytes were printed; nil: it is empty.
+// lineOf parses a line that had full bytes; nil if it is empty.
 func lineOf(raw []byte, full int) *line {
 	if full > len(raw) {
 		return leftOut(raw, full)
@@ -155,12 +156,10 @@ func lineOf(raw []byte, full int) *line {
 	return made(map[string]any{"type": lineUnread, "omoi_text": textcut.First(strings.ToValidUTF8(string(raw), "?"), resultBytes)})
 }
 
-var resultForm = regexp.MustCompile(`"tool_use_id": ?"([^"\\]+)"`)
-
-// leftOut stands for a line that is too long. Of a tool's result it is known whose it is, so that
-// the call ends all the same.
+// leftOut returns a replacement for a line that is too long. The result of a tool keeps the ID of its call, so that the
+// call ends.
 func leftOut(head []byte, full int) *line {
-	id := resultForm.FindSubmatch(head)
+	id := transcript.ResultForm.FindSubmatch(head)
 	if id == nil {
 		return made(map[string]any{"type": lineLeftOut, "bytes": full})
 	}
@@ -170,6 +169,6 @@ func leftOut(head []byte, full int) *line {
 }
 
 func made(fields map[string]any) *line {
-	text, _ := json.Marshal(fields) //nolint:errchkjson // plain
+	text, _ := json.Marshal(fields) //nolint:errchkjson // JSON values
 	return parse(text)
 }

@@ -2,29 +2,30 @@ package claude
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/omoi-dev/omoi/internal/agent/diff"
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
-// looks are those at the work tree, one at a time. They give way to an interrupt: what one of
-// them has not seen the next one sees.
+// looks serializes the comparisons of the work tree. An interrupt ends the current one; the next one finds the missing
+// changes.
 type looks struct {
 	prepare func() (look lookFunc, stop context.CancelFunc)
 
-	one sync.Mutex // held by who looks
+	one sync.Mutex // held during a comparison
 
 	mu     sync.Mutex
-	look   lookFunc           // nil: there is no time for one
-	stop   context.CancelFunc // ends it
-	missed bool               // none was made since there was no time
+	look   lookFunc           // nil: comparisons are disabled
+	stop   context.CancelFunc // ends the current comparison
+	missed bool               // a comparison was skipped
 }
 
-// lookFunc tells what has changed since it was asked last; it gives up when it is stopped.
+// lookFunc returns the changes since its last call. lookFunc returns early when it is stopped.
 type lookFunc func() (found []diff.Change, total int, skipped []string)
 
-// hurry ends the look that is under way, and keeps others from beginning until calm.
+// hurry ends the current comparison and disables further ones until calm.
 func (k *looks) hurry() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -40,7 +41,7 @@ func (k *looks) calm() {
 	}
 }
 
-// take looks once, if there is time.
+// take compares once, unless comparisons are disabled.
 func (k *looks) take() (found []diff.Change, total int, skipped []string) {
 	k.one.Lock()
 	defer k.one.Unlock()
@@ -54,15 +55,14 @@ func (k *looks) take() (found []diff.Change, total int, skipped []string) {
 	return look()
 }
 
-// behind reports whether a look was missed, and none was made since.
+// behind reports whether the last comparison was skipped.
 func (k *looks) behind() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.missed
 }
 
-// look reports what has changed in the work tree since it was looked at last. It lets go of mu
-// meanwhile.
+// look reports the changes of the work tree since the last comparison. look releases mu meanwhile.
 func (r *recorder) look(l *line, id string) {
 	r.mu.Unlock()
 	found, total, skipped := r.looks.take()
@@ -71,19 +71,20 @@ func (r *recorder) look(l *line, id string) {
 		r.seen[c.Path] = true
 		r.edited(l, c, id)
 	}
-	if total > len(found) || len(skipped) > 0 {
+	if total > len(found) || !slices.Equal(skipped, r.skipped) && len(skipped) > 0 {
 		r.emit(event.AgentFilesUnreported, l, map[string]any{"tool_use_id": id, "count": total - len(found), "skipped": skipped})
 	}
+	r.skipped = skipped
 }
 
-// catchUp makes a look that was missed.
+// catchUp makes a skipped comparison.
 func (r *recorder) catchUp() {
 	if r.looks.behind() {
 		r.look(nil, "")
 	}
 }
 
-// caughtUp is [recorder.catchUp] for who does not hold mu.
+// caughtUp is catchUp for callers that do not hold mu.
 func (r *recorder) caughtUp() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// How long the program may take to end after its input is closed; longer while its background tasks run, whose end it
-// reports to the model.
+// Time for the program to end after its input is closed. Background tasks get more, because the program reports their
+// end to the model.
 const (
 	closeWait  = 15 * time.Second
 	behindWait = 5 * time.Minute
@@ -52,8 +52,8 @@ func (t *talk) Close(ctx context.Context) (f *continuous.Failure, interrupted bo
 	return t.Failure(), false
 }
 
-// heardLate takes in what is said while the program ends. It can be told nothing more; an
-// interrupt, after which it is true, ends it at once with all that it does in the background.
+// heardLate handles a message while the program ends. An interrupt kills the program with its background tasks, and the
+// result is true. Any other message waits for the next turn.
 func (t *talk) heardLate(end *turn, m inbox.Message) (stopping bool) {
 	if m.Type != inbox.TypeInterrupt {
 		t.Later = append(t.Later, m)
@@ -65,13 +65,16 @@ func (t *talk) heardLate(end *turn, m inbox.Message) (stopping bool) {
 	return true
 }
 
-// Complete reports that the work is done.
+// Complete reports that the work is complete.
 func (t *talk) Complete(w continuous.Work) {
 	t.Save()
-	at := t.rec.now()
+	at, reason := t.rec.now(), "end_turn"
+	if r := t.end.result; r != nil { // nil: the turn that asked for a commit came to nothing
+		reason = cmp.Or(r.StopReason, reason)
+	}
 	data := map[string]any{
 		"success": true, "turns": at.Turn, "session_id": at.SessionID, "model": at.Spent.Model,
-		"stop_reason": cmp.Or(t.end.result.StopReason, "end_turn"), "final_output": t.rec.now().said, "agent_type": t.Env.AgentType(),
+		"stop_reason": reason, "final_output": t.Standing().Said, "agent_type": t.Env.AgentType(),
 		"tool_errors": at.Errors, "transcript_path": transcriptPath(t.Env, at.SessionID), "duration_ms": at.WorkedMS,
 		"validation_passed": false, "tests_passed": w.Tested,
 	}
@@ -81,7 +84,7 @@ func (t *talk) Complete(w continuous.Work) {
 	t.Env.Report.Emit(event.AgentCompleted, data)
 }
 
-// Failing examines the work tree again, and adds the program's own reason of an unexpected end.
+// Failing compares the work tree again, and reports the program's own reason of an unexpected end.
 func (t *talk) Failing(f *continuous.Failure) {
 	t.rec.caughtUp()
 	if f.Class == task.ClassInfrastructure || f.Class == task.ClassResources {
@@ -92,8 +95,8 @@ func (t *talk) Failing(f *continuous.Failure) {
 	}
 }
 
-// Standing returns where the program stands.
+// Standing returns the current state of the program's work.
 func (t *talk) Standing() continuous.Standing {
 	now := t.rec.now()
-	return continuous.Standing{Cost: now.cost, Bill: now.bill, Session: t.place.SessionID, Turns: now.Turn, Files: now.Files, Said: now.said}
+	return continuous.Standing{Cost: now.cost, Bill: now.bill, Session: t.place.SessionID, Turns: now.Turn, Files: now.Files, Said: cmp.Or(t.State.Account, now.said)}
 }

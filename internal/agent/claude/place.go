@@ -4,26 +4,25 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/claudesession"
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/statefile"
-	"github.com/omoi-dev/omoi/internal/agent/transcript"
 )
 
-// place is the state of a run on disk, from which a restarted agent continues.
+// place is the state of a run on disk, from which a restarted omoi-agent continues.
 type place struct {
-	SessionID string `json:"session_id"` // of the program
-	Begun     bool   `json:"begun"`      // the program has a transcript of it
+	SessionID string `json:"session_id"` // session ID of the program
+	Begun     bool   `json:"begun"`      // the program has a transcript of the session
 	Turn      int    `json:"turn"`
 	Spent     spent  `json:"spent"`
-	Files     int    `json:"files"` // that were changed
+	Files     int    `json:"files"` // number of changed files
 	Errors    int    `json:"errors"`
 
-	TurnsBefore int `json:"turns_before"` // the round that is under way
+	TurnsBefore int `json:"turns_before"` // turns before the current iteration
 
 	continuous.State
 
@@ -32,17 +31,18 @@ type place struct {
 
 const placeName = "claude.json"
 
-// openPlace reads it, or makes one: for the session of an earlier attempt if there is one.
+// openPlace loads the state, or creates it for the session of an earlier attempt or for a new one. An error means that
+// the earlier session cannot be resumed; the state is usable.
 func openPlace(env agent.Env) (*place, error) {
 	path := filepath.Join(env.Config.Dir, placeName)
 	p := &place{path: path}
-	if statefile.Load(path, p) && p.SessionID != "" { // else nobody can read it whole, as what another version has written
+	if statefile.Load(path, p) && p.SessionID != "" { // otherwise unreadable, for example written by another version
 		p.Begun = exists(transcriptPath(env, p.SessionID))
 		return p, nil
 	}
 	p = &place{SessionID: sessionID(env.SessionID), path: path}
 	if env.Resume == nil {
-		p.Begun = exists(transcriptPath(env, p.SessionID)) // of a place that nobody can read any more
+		p.Begun = exists(transcriptPath(env, p.SessionID)) // true if the state file was unreadable
 		return p, p.save()
 	}
 	if err := restore(env, env.Resume); err != nil {
@@ -54,7 +54,7 @@ func openPlace(env agent.Env) (*place, error) {
 
 func (p *place) save() error { return statefile.Save(p.path, p) }
 
-// sessionID makes the run's own id the UUID that the program asks for.
+// sessionID returns the run's ID as a UUID, which the program requires.
 func sessionID(run string) string {
 	hex := strings.Map(func(r rune) rune {
 		if strings.ContainsRune("0123456789abcdef", r) {
@@ -66,21 +66,14 @@ func sessionID(run string) string {
 	return hex[:8] + "-" + hex[8:12] + "-4" + hex[13:16] + "-8" + hex[17:20] + "-" + hex[20:]
 }
 
-// restore puts a transcript where the program looks for it from this workspace, with the paths of this workspace.
+// restore writes a transcript to the program's path for this workspace, with the paths of this workspace.
 func restore(env agent.Env, from *agent.Resume) error {
 	if from.SessionID == "" || from.SessionID != filepath.Base(from.SessionID) {
-		return fmt.Errorf("the earlier session has no usable name")
+		return fmt.Errorf("the earlier session has an invalid ID")
 	}
-	target := transcriptPath(env, from.SessionID)
-	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
-		return fmt.Errorf("create transcript folder: %w", err)
+	session, err := claudesession.Restore(from.Path, from.Beside, transcriptPath(env, from.SessionID), env.Config.Workspace)
+	if session.Lost != nil {
+		env.Log.Warn("restore files next to the transcript failed", slog.Any("error", session.Lost))
 	}
-	moved := mover{work: workDir(env), project: filepath.Dir(target)}
-	if err := transcript.Recall(from.Path, target, moved.edit); err != nil {
-		return err
-	}
-	if err := transcript.Unpack(from.Beside, strings.TrimSuffix(target, ".jsonl"), moved.file); err != nil {
-		env.Log.Warn("restore files beside the transcript failed", slog.Any("error", err))
-	}
-	return nil
+	return err
 }

@@ -8,12 +8,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/cost"
 )
 
-// listDate is when the list of [listPrice] was last compared with the bills of the known versions of the program.
+// listDate is the date of the last comparison of [listPrice] with the bills of the supported versions of the program.
 const listDate = "2026-11-01"
 
-// listPrice is the price by which the known versions of the program make their own bill, and the dearer one where they differ. Like
-// them it looks for the model's name within what a provider calls it, as in us.anthropic.claude-opus-4-1-20250805-v1:0. The first that
-// fits counts. A model that is not listed has no known price, whatever the program bills for it.
+// listPrice returns the price with which the supported versions of the program compute their bill, and the higher one
+// if they differ. Like the program, it searches for the model's name in the provider's name, for example
+// us.anthropic.claude-opus-4-1-20250805-v1:0; the first match counts. A model without a match has no known price,
+// whatever the program bills.
 func listPrice(model string) (cost.ModelPrice, bool) { return priced(model, builtIn()) }
 
 //nolint:gochecknoglobals // a constant table
@@ -32,13 +33,14 @@ func priced(model string, list []cost.ModelPrice) (cost.ModelPrice, bool) {
 	return list[at], true
 }
 
-// prices are those of the configuration and of the project, the latter first. The zero value is the built-in list alone.
+// prices are the configured prices: the project's first, then the server's. The zero value means the built-in list
+// only.
 type prices struct {
 	set  []cost.ModelPrice
-	date string // of the configured ones; empty: not said
+	date string // date of the configured prices; empty: unknown
 }
 
-// pricesOf reads what the server says of prices. The server has checked them.
+// pricesOf reads the configured prices, which the server has checked.
 func pricesOf(vars variables) prices {
 	set, err := cost.ParseModelPrices(vars["OMOI_MODEL_PRICES"])
 	if err != nil {
@@ -47,7 +49,7 @@ func pricesOf(vars variables) prices {
 	return prices{set, vars["OMOI_MODEL_PRICES_DATE"]}
 }
 
-// of returns the price of a model. A configured price goes before the program's own bill.
+// of returns the price of a model. A configured price has priority over the program's own bill.
 func (l prices) of(model string) (p cost.ModelPrice, configured, known bool) {
 	if p, configured = priced(model, l.set); configured {
 		return p, true, true
@@ -56,7 +58,7 @@ func (l prices) of(model string) (p cost.ModelPrice, configured, known bool) {
 	return p, false, known
 }
 
-// asOf is the date of the prices.
+// asOf returns the date of the prices.
 func (l prices) asOf() string {
 	if len(l.set) > 0 && l.date != "" {
 		return l.date
@@ -64,20 +66,20 @@ func (l prices) asOf() string {
 	return listDate
 }
 
-// listed is what tokens cost by a price.
+// listed returns the cost of tokens in USD.
 func (t tokens) listed(p cost.ModelPrice) float64 {
 	const million = 1e6
 	return (p.Input*float64(t.Input) + p.Output*float64(t.Output) + p.CacheRead*float64(t.CacheRead) + p.CacheWrite*float64(t.CacheWrite)) / million
 }
 
-// plainName is a model without what the program adds to its name, such as [1m].
+// plainName returns a model's name without the program's suffix, for example [1m].
 func plainName(model string) string {
 	name, _, _ := strings.Cut(model, "[")
 	return name
 }
 
-// corrected is a bill of the program with the prices that are known: a configured price replaces what the program bills
-// for a model, and of a model without a price nothing is billed. The program knows no such model either, and invents a price.
+// corrected returns a bill of the program with the known prices. A configured price replaces the program's. A model
+// without a known price is not billed, because the program invents a price for it.
 func (s *spent) corrected(bill float64, models map[string]modelUse) float64 {
 	for name, use := range models {
 		p, configured, known := s.prices.of(plainName(name))
@@ -92,7 +94,8 @@ func (s *spent) corrected(bill float64, models map[string]modelUse) float64 {
 	return max(bill, 0)
 }
 
-// wholeBill is a bill that names no models: it counts only where every open model is on the built-in list.
+// wholeBill returns a bill that names no models. The bill is used unchanged if all open models have list prices, else
+// the known prices count.
 func (s *spent) wholeBill(bill float64) float64 {
 	exact, sum := true, 0.0
 	for model, open := range s.Open {
@@ -109,7 +112,7 @@ func (s *spent) wholeBill(bill float64) float64 {
 	return sum
 }
 
-// estimate is what is open by its price; unknown: a model of it has none.
+// estimate returns the cost of the open tokens; unknown: a model has no known price.
 func (s *spent) estimate() (usd float64, unknown bool) {
 	for model, open := range s.Open {
 		p, _, known := s.prices.of(model)

@@ -8,8 +8,8 @@ import (
 
 func opened(model string, t tokens) map[string]tokens { return map[string]tokens{model: t} }
 
-// What no result has accounted for is part of the bill, by the list.
-func TestWhatWasNotSettledIsEstimated(t *testing.T) {
+// TestSpent_EstimatesOpenTokens checks that tokens without a result count by the price list.
+func TestSpent_EstimatesOpenTokens(t *testing.T) {
 	t.Parallel()
 	s := spent{}
 	s.use("claude-opus-5", tokens{Input: 1000, Output: 10})
@@ -17,7 +17,7 @@ func TestWhatWasNotSettledIsEstimated(t *testing.T) {
 	require.True(t, estimated)
 	require.InDelta(t, 1050*5e-6, cost, 1e-9)
 	s = spent{Settled: tokens{Input: 100}, Cost: 1, Open: opened("claude-opus-5-glm", tokens{Input: 50})}
-	s.settle(&account{}, outcome{Cost: 0.6}) // a result without sums of its own
+	s.settle(&account{}, outcome{Cost: 0.6}) // a result without sums
 	require.Equal(t, int64(150), s.all().Input)
 	require.NotContains(t, s.data(), "cost_estimated")
 	s = spent{Settled: tokens{Input: 100}, Cost: 1, Open: opened("claude-opus-5", tokens{Input: 50})}
@@ -28,8 +28,9 @@ func TestWhatWasNotSettledIsEstimated(t *testing.T) {
 	require.Equal(t, true, s.data()["cost_estimated"])
 }
 
-// What the pinned versions of the program bill for a million tokens of each kind, as measured: the dearer one counts.
-func TestTheListIsThatOfTheProgram(t *testing.T) {
+// TestListPrice_MatchesTheProgram compares with the bills of the supported versions for a million tokens of each kind,
+// as measured; the higher one counts.
+func TestListPrice_MatchesTheProgram(t *testing.T) {
 	t.Parallel()
 	type price [4]float64 // input, output, cache read, cache write
 	old, opus, sonnet := price{15, 75, 1.5, 18.75}, price{5, 25, 0.5, 6.25}, price{3, 15, 0.3, 3.75}
@@ -53,8 +54,9 @@ func TestTheListIsThatOfTheProgram(t *testing.T) {
 	require.InDelta(t, 4.25, cost, 1e-9)
 }
 
-// The program's own bill goes before an estimate; a name of the bill that is another one than that of the messages does not matter.
-func TestABillCorrectsTheEstimate(t *testing.T) {
+// TestSettle_BillReplacesEstimate checks that the program's own bill replaces an estimate, also if the bill names the
+// model differently.
+func TestSettle_BillReplacesEstimate(t *testing.T) {
 	t.Parallel()
 	for name, billed := range map[string]map[string]modelUse{
 		"by name": {"claude-opus-5-glm-4.6[1m]": {Input: 400_000, Cost: 1.6}, "claude-haiku-4-5": {Input: 10, Cost: 1}}, "another name": {"claude-opus-5-z": {Input: 400_000, Cost: 1.6}}, "no name": nil,
@@ -72,8 +74,9 @@ func TestABillCorrectsTheEstimate(t *testing.T) {
 	}
 }
 
-// An estimate alone ends a turn only above the margin: the program knows its own bill.
-func TestAnEstimateEndsATurnAboveItsMarginOnly(t *testing.T) {
+// TestBeyond_EstimateNeedsMargin checks that an estimate ends a turn only above the margin, because the program
+// enforces its own bill.
+func TestBeyond_EstimateNeedsMargin(t *testing.T) {
 	t.Parallel()
 	var s spent
 	s.use("claude-opus-5-glm-4.6", tokens{Input: 850_000})
@@ -90,7 +93,7 @@ func TestAnEstimateEndsATurnAboveItsMarginOnly(t *testing.T) {
 	require.False(t, cheap.beyond(4), "one version bills 3.98 USD")
 }
 
-func TestModelWithoutAPrice_HasAnUnknownCost(t *testing.T) {
+func TestSpent_ModelWithoutAPrice(t *testing.T) {
 	t.Parallel()
 	var s spent
 	for _, model := range []string{"glm-4.6", "claude-haiku-5", "claude-3-opus-20240229"} {
@@ -109,7 +112,7 @@ func TestModelWithoutAPrice_HasAnUnknownCost(t *testing.T) {
 	require.Equal(t, true, s.data()["cost_unknown"], "a part of the sum is unknown")
 }
 
-func TestConfiguredPrice_GoesBeforeListAndBill(t *testing.T) {
+func TestSpent_ConfiguredPrice(t *testing.T) {
 	t.Parallel()
 	s := spent{prices: pricesOf(variables{"OMOI_MODEL_PRICES": "glm=0.6/2.2, claude-opus-5=1/2/0.5/3", "OMOI_MODEL_PRICES_DATE": "2026-10-01"})}
 	s.use("glm-4.6", tokens{Input: 1_000_000, Output: 1_000_000})

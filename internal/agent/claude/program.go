@@ -18,8 +18,8 @@ import (
 type program struct {
 	*stdio.Process
 
-	notices chan *line         // lines that steer, in their order; a receiver must be ready
-	stop    context.CancelFunc // ends its whole process tree
+	notices chan *line         // result and user lines in order; the caller must read them
+	stop    context.CancelFunc // kills the process with its children
 }
 
 // start starts the program; take gets every line.
@@ -32,7 +32,7 @@ func start(ctx context.Context, env agent.Env, command proc.Command, take func(*
 		return nil, err
 	}
 	p.Process = process
-	go func() { <-process.Over; stop() }() // a process that has ended keeps nothing
+	go func() { <-process.Over; stop() }() // the end of a process releases its context
 	return p, nil
 }
 
@@ -46,7 +46,7 @@ func (p *program) over() bool {
 	}
 }
 
-// read takes lines until the program has ended and no more of them come.
+// read reads lines until the output ends.
 func (p *program) read(out io.Reader, take func(*line)) {
 	lines, unread := bufio.NewReaderSize(out, 64<<10), 0
 	for {
@@ -76,8 +76,8 @@ func (p *program) send(v any) error {
 	return p.In.Send(append(text, '\n'))
 }
 
-// say sends a message of a user under an id, by which the program says that it took it up. It
-// would carry out one that begins with a slash as a command of its own.
+// say sends a user message with an ID, with which the program acknowledges it. A leading slash gets a prefix, because
+// the program would run the text as a slash command.
 func (p *program) say(id, text string) error {
 	if strings.HasPrefix(strings.TrimSpace(text), "/") {
 		text = "What is said: " + text
@@ -85,7 +85,7 @@ func (p *program) say(id, text string) error {
 	return p.send(map[string]any{"type": "user", "uuid": id, "message": map[string]any{"role": "user", "content": text}})
 }
 
-// interrupt asks the program to stop its turn.
+// interrupt requests the stop of the current turn.
 func (p *program) interrupt(id string) error {
 	return p.send(map[string]any{"type": "control_request", "request_id": id, "request": map[string]any{"subtype": "interrupt"}})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// systemPrompt tells the agent where it is. It stands on the command line.
+// systemPrompt returns the addition to the system prompt. The text is on the command line.
 func systemPrompt(env agent.Env, vars variables) string {
 	cfg := env.Config
 	parts := []string{
@@ -44,7 +44,7 @@ func modeText(mode string) string {
 	return "Your task is to change the code so that it does what is asked: make the change, run what you made, and end with a short account of it."
 }
 
-// firstPrompt returns the first prompt of an attempt; later attempts continue the work.
+// firstPrompt returns the first prompt of an attempt.
 func firstPrompt(env agent.Env, place *place) string {
 	cfg := env.Config
 	if cfg.Validation != nil {
@@ -65,10 +65,15 @@ func firstPrompt(env agent.Env, place *place) string {
 		text = vars["INITIAL_PROMPT"]
 	}
 	switch {
+	case place.Begun && cfg.Restore != nil && cfg.Restore.Fork != nil:
+		text = "Up to here, this conversation is that of task " + cfg.Restore.Fork.TaskKey + ". Look at what is there already, and go on from there. This task is:\n\n" + text
 	case place.Begun && cfg.Feedback != "":
 		text = "You have worked on this task before. Look at what is there already, and go on from there. The task was:\n\n" + text
 	case place.Begun:
 		text = "Your work on this task was cut off. Look at what is there already, and go on from there. The task was:\n\n" + text
+	}
+	if env.Restored != "" {
+		text = env.Restored + "\n\n" + text
 	}
 	if cfg.TestCommand != "" {
 		text += "\n\nThe work is accepted only if this command passes: " + cfg.TestCommand

@@ -9,7 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 )
 
-func TestPromptsSayWhatAModeIsFor(t *testing.T) {
+func TestSystemPrompt_Modes(t *testing.T) {
 	t.Parallel()
 	prompt := func(edit func(*agentconfig.Config)) string {
 		cfg := agentconfig.Config{Title: "Add", Description: "Add a file", Mode: "implementation", Workspace: "/w", Repo: &agentconfig.Repo{Branch: "feature/x"}}

@@ -16,35 +16,37 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
-// recorder converts lines to events. mu guards it, and is released while the work tree is examined, which may take
-// long.
+// recorder converts lines to events. mu guards its fields, and is released during a comparison of the work tree, which
+// may take long.
 type recorder struct {
 	env   agent.Env
 	looks looks
 
-	asked sync.Map // ids of messages that the program was told, by our own ids of them
+	asked sync.Map // omoi's message IDs by UUID of the program's message
 
 	mu       sync.Mutex
 	place    *place
 	account  account
-	lastText string // what the model said last
-	partial  []byte // what it was saying
+	lastText string // last text of the model
+	partial  []byte // unfinished text of the model
 	limit    limitInfo
-	cause    string           // the error that the program names
-	unread   string           // what this process printed last that is no line of its own
-	inits    int              // of the session, by this process
-	behind   map[string]bool  // tasks in the background that have not ended
-	away     map[string]*call // those of them that are sub-agents, by the call that began each
+	cause    string           // the program's name for its last error
+	unread   string           // last line of this process that is not JSON
+	inits    int              // number of session starts in this process
+	behind   map[string]bool  // running background tasks
+	away     map[string]*call // running background sub-agents, by the ID of their call
 	answers  []string         // IDs of messages that the program has read and not answered
 
-	files map[string]bool  // changed ones
-	seen  map[string]bool  // those of them that the look at the work tree can see
-	open  map[string]*said // the message under way, by the sub-agent that says it
+	files map[string]bool  // changed files
+	seen  map[string]bool  // changed files that the comparison of the work tree has found
+	open  map[string]*said // unfinished messages by the ID of the sub-agent's call; empty: the main agent
 	tools map[string]*call
-	busy  func() // ends what heartbeats say is being done
+
+	skipped []string // paths that were reported last
+	busy    func()   // clears the tool in heartbeats
 }
 
-// said is a message of the model while its lines come.
+// said is an unfinished message of the model.
 type said struct {
 	id, model string
 	blocks    int
@@ -53,7 +55,7 @@ type said struct {
 }
 
 func newRecorder(ctx context.Context, env agent.Env, p *place) *recorder {
-	watch, whole := env.Watch(ctx), context.WithoutCancel(ctx) // what was done until a stop counts
+	watch, whole := env.Watch(ctx), context.WithoutCancel(ctx) // changes until a stop count
 	prepare := func() (lookFunc, context.CancelFunc) {
 		ctx, stop := context.WithCancel(whole)
 		return func() ([]diff.Change, int, []string) { return watch(ctx) }, stop
@@ -66,7 +68,7 @@ func newRecorder(ctx context.Context, env agent.Env, p *place) *recorder {
 	return r
 }
 
-// begin notes that another process of the program speaks.
+// begin resets the fields of one process of the program.
 func (r *recorder) begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,10 +110,10 @@ func (r *recorder) take(l *line) {
 
 const maxMetadata = 16 << 10
 
-// system passes on what the program says of itself, and what is not known.
+// system reports a line of the program about itself, or of an unknown type.
 func (r *recorder) system(l *line) {
 	if l.Type == "system" && (l.Subtype == "status" || l.Subtype == "thinking_tokens" || l.Subtype == "background_tasks_changed") {
-		return // there are many, which say nothing to people
+		return // frequent lines without use for users
 	}
 	switch l.Subtype {
 	case "init":
@@ -143,7 +145,7 @@ func plainError(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// current is the message of a speaker; another id is another message, and ends the one before.
+// current returns the unfinished message of a speaker. A new ID ends the previous message.
 func (r *recorder) current(l *line, id, model string) *said {
 	m := r.open[l.Parent]
 	if m != nil && m.id == id {
@@ -179,7 +181,7 @@ func (r *recorder) streamed(l *line) {
 	}
 }
 
-// close reports a message once all of it was said.
+// close reports a message when it is complete.
 func (r *recorder) close(l *line) {
 	m := r.open[l.Parent]
 	if m == nil {
@@ -199,7 +201,7 @@ func (r *recorder) close(l *line) {
 	})
 }
 
-// synthetic is the model of what the program says by itself.
+// synthetic is the model name of messages that the program itself creates.
 const synthetic = "<synthetic>"
 
 func (r *recorder) assistant(l *line) {
@@ -211,14 +213,14 @@ func (r *recorder) assistant(l *line) {
 		return
 	}
 	m := r.current(l, l.Message.ID, l.Message.Model)
-	m.usage, r.cause = m.usage.over(l.Message.Usage), "" // whatever it was is over
+	m.usage, r.cause = m.usage.over(l.Message.Usage), "" // an earlier error is over
 	for _, b := range blocks(l.Message.Content) {
 		m.blocks++
 		r.block(l, b)
 	}
 }
 
-// troubled reports what the program could not do, in its own words.
+// troubled reports an error with the program's own text.
 func (r *recorder) troubled(l *line) {
 	text := plain(l.Message.Content)
 	kind := plainError(l.Error)
@@ -262,7 +264,7 @@ func (r *recorder) user(l *line) {
 		return
 	}
 	if id, ok := r.asked.LoadAndDelete(l.UUID); ok && l.Replay {
-		r.answers = append(r.answers, fmt.Sprint(id)) // what the model says next answers it
+		r.answers = append(r.answers, fmt.Sprint(id)) // the model's next text answers the message
 	}
 	for _, b := range blocks(l.Message.Content) {
 		if b.Type == "tool_result" {
@@ -275,7 +277,7 @@ func (r *recorder) user(l *line) {
 	}
 }
 
-// settle takes the bill of a result. What was not finished by then never will be.
+// settle takes the bill of a result, and closes what is unfinished.
 func (r *recorder) settle(l *line) {
 	for parent := range maps.Clone(r.open) {
 		r.close(&line{Parent: parent})
@@ -288,7 +290,7 @@ func (r *recorder) settle(l *line) {
 	r.look(nil, "")
 }
 
-// broken reports what was under way when the program ended in the middle of it.
+// broken reports what was unfinished when the program ended.
 func (r *recorder) broken() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -306,24 +308,24 @@ func (r *recorder) broken() {
 	r.look(nil, "")
 }
 
-// standing is the state of a run.
+// standing is a copy of the state of a run.
 type standing struct {
 	place
 
 	cost  float64
-	bill  map[string]any // the same, and tokens, as the data of an event
-	said  string         // what the model said last
-	used  int            // turns that count against the limit
-	limit limitInfo      // what the provider said of its limits
-	cause string         // the error that was named last
+	bill  map[string]any // cost and tokens as the data of an event
+	said  string         // last text of the model
+	used  int            // turns that count for the limit
+	limit limitInfo      // the provider's rate limit data
+	cause string         // name of the last error
 
-	unread  string // what the program printed last that is no line of its own
-	begun   bool   // this process has begun the session
-	calling bool   // a tool was called that has not answered
-	behind  bool   // tasks in the background have not ended
+	unread  string // last line of the program that is not JSON
+	begun   bool   // this process has started the session
+	calling bool   // a tool call is running
+	behind  bool   // a background task is running
 }
 
-// now returns the state of the run while the program may still report.
+// now returns the state of the run.
 func (r *recorder) now() standing {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -334,14 +336,14 @@ func (r *recorder) now() standing {
 	}
 }
 
-// beyond reports whether the attempt may spend no more.
+// beyond reports whether the attempt has used up its budget.
 func (r *recorder) beyond(limit float64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.place.Spent.beyond(limit)
 }
 
-// save notes how far the work is.
+// save writes the state to disk.
 func (r *recorder) save() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -25,8 +25,8 @@ func newTestRecorder() *recorder {
 	return r
 }
 
-// A trouble that was overcome is not the reason of a later end.
-func TestATroubleThatIsOverIsForgotten(t *testing.T) {
+// TestRecorder_ForgetsAnErrorThatIsOver checks that an error that was overcome is not the reason of a later end.
+func TestRecorder_ForgetsAnErrorThatIsOver(t *testing.T) {
 	t.Parallel()
 	r := newTestRecorder()
 	r.take(parse([]byte(`{"type":"system","subtype":"api_retry","error":"rate_limit"}`)))
@@ -37,9 +37,9 @@ func TestATroubleThatIsOverIsForgotten(t *testing.T) {
 	require.Empty(t, cause)
 }
 
-// A call that was interrupted is answered by nothing: no heartbeat names it afterwards. One of a
-// sub-agent in the background may still be.
-func TestCallsEndWithTheirTurn(t *testing.T) {
+// TestRecorder_CallsEndWithTheirTurn checks that heartbeats do not name a call of an interrupted turn. A call of a
+// background sub-agent continues.
+func TestRecorder_CallsEndWithTheirTurn(t *testing.T) {
 	t.Parallel()
 	r := newTestRecorder()
 	call := func(parent, id string) {
@@ -55,8 +55,8 @@ func TestCallsEndWithTheirTurn(t *testing.T) {
 	require.Empty(t, r.tools)
 }
 
-// An agent that is started again knows that its session has begun, and says so to the model.
-func TestARestartKnowsItsSession(t *testing.T) {
+// TestFirstPrompt_AfterRestart checks that a restarted omoi-agent knows its session and tells the model.
+func TestFirstPrompt_AfterRestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	env := agent.Env{SessionID: "s", Config: agentconfig.Config{Dir: dir, Workspace: dir, Description: "the task"}}
@@ -71,8 +71,8 @@ func TestARestartKnowsItsSession(t *testing.T) {
 	require.Contains(t, firstPrompt(env, p), "cut off")
 }
 
-// What a newer agent finds of an older one, and cannot read, it takes no half of.
-func TestAPlaceThatCannotBeReadIsNone(t *testing.T) {
+// TestOpenPlace_Unreadable checks that a state file of an older version is used completely or not at all.
+func TestOpenPlace_Unreadable(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	env := agent.Env{SessionID: "s", Config: agentconfig.Config{Dir: dir, Workspace: dir}}
@@ -90,9 +90,9 @@ func TestAPlaceThatCannotBeReadIsNone(t *testing.T) {
 	require.Equal(t, &place{SessionID: sessionID("s"), Begun: true, path: got.path}, got)
 }
 
-// A look at a large work tree keeps nobody who stops the agent waiting, and what it has not seen
-// the next one sees.
-func TestALookGivesWay(t *testing.T) {
+// TestLooks_GiveWay checks that an interrupt ends a comparison of a large work tree, and that the next one finds the
+// missing changes.
+func TestLooks_GiveWay(t *testing.T) {
 	t.Parallel()
 	r, begun, there := newTestRecorder(), make(chan struct{}), []diff.Change{{Path: "a"}}
 	r.looks.prepare = func() (lookFunc, context.CancelFunc) {
@@ -127,8 +127,8 @@ func TestALookGivesWay(t *testing.T) {
 	require.False(t, r.looks.behind())
 }
 
-// Sending to the program does not wait until the program reads.
-func TestNobodyWaitsForAProgramThatDoesNotRead(t *testing.T) {
+// TestProgram_SendDoesNotBlock sends to a program that does not read.
+func TestProgram_SendDoesNotBlock(t *testing.T) {
 	t.Parallel()
 	_, in, err := os.Pipe()
 	require.NoError(t, err)

@@ -12,12 +12,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Runtime is Claude Code as the agent. The zero value is ready.
+// Runtime is the runtime of Claude Code. The zero value is ready to use.
 type Runtime struct{}
 
 var _ agent.Runtime = Runtime{}
 
-// Run works on the task with Claude Code until it is done, fails or is stopped.
+// Run works on the task with Claude Code until the work is complete, fails or is stopped.
 func (Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 	if env.Done {
 		return agent.Result{}, nil
@@ -88,7 +88,7 @@ func (t *talk) Turn(ctx context.Context, step continuous.Step) (*continuous.Turn
 }
 
 // Reported returns nil: the program has no access to the API.
-func (*talk) Reported(context.Context) (*agent.Result, error) { return nil, nil } //nolint:nilnil // it has told none
+func (*talk) Reported(context.Context) (*agent.Result, error) { return nil, nil } //nolint:nilnil // no outcome was reported
 
 // Once returns false: the program continues its session.
 func (*talk) Once() bool { return false }

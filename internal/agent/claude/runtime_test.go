@@ -27,14 +27,13 @@ import (
 
 const patience = 60 * time.Second // bounds a hang; no test depends on speed
 
-// bench is a run of the agent, in this process, with a fake Claude Code that plays tapes, one for
-// each of its processes.
+// bench runs the agent in this process, with a fake Claude Code that plays one tape for each of its processes.
 type bench struct {
 	*testing.T
 
 	server *agenttest.Server
 	cfg    agentconfig.Config
-	dir    string // of the fake
+	dir    string // folder of the fake
 }
 
 func newBench(t *testing.T, env map[string]string, tapes ...[]step) *bench {
@@ -56,7 +55,8 @@ func newBench(t *testing.T, env map[string]string, tapes ...[]step) *bench {
 		Grace: 2 * time.Second, Heartbeat: time.Hour, Idle: time.Hour,
 		Env: map[string]string{
 			claude.Bin: program, fakeDir: b.dir, "ANTHROPIC_BASE_URL": "http://model.invalid", "HOME": home,
-			"GORACE": "atexit_sleep_ms=0", // else each fake sleeps a second before it ends, under the race detector
+			// Otherwise each fake sleeps a second before it ends, under the race detector.
+			"GORACE": "atexit_sleep_ms=0",
 		},
 	}
 	maps.Copy(b.cfg.Env, env)
@@ -88,7 +88,7 @@ func (b *bench) start() (wait func() int) {
 
 func (b *bench) run() int { b.Helper(); return b.start()() }
 
-// reached waits until the fake has come to a mark.
+// reached waits until the fake reaches a mark.
 func (b *bench) reached(mark string) string {
 	b.Helper()
 	var text []byte
@@ -116,7 +116,7 @@ func (b *bench) one(eventType string) map[string]any {
 	return all[0].Data
 }
 
-// flag is what the n-th process was given for a flag.
+// flag returns the value of a flag of the n-th process.
 func (b *bench) flag(n int, name string) string {
 	b.Helper()
 	_, rest, found := strings.Cut(b.reached(fmt.Sprintf("tape-%d.args", n)), name+" ")
@@ -125,7 +125,7 @@ func (b *bench) flag(n int, name string) string {
 	return value
 }
 
-// The lines of a model called opus that takes a thousand tokens for everything.
+// says returns a message of the model with 1,000 input and 10 output tokens.
 func says(id, text string) step {
 	return message(id, map[string]any{"type": "text", "text": text})
 }
@@ -161,8 +161,8 @@ func printed(line map[string]any) step {
 	return step{Print: string(text)}
 }
 
-// recorded is what a version of the real program printed when it wrote a file, changed it, ran it, and failed at
-// something; of that the fake does the first.
+// recorded returns the output of a version of the real program that writes a file, changes it, runs it, and fails once.
+// The fake performs the first write.
 func recorded(t *testing.T, version string) (tape []step) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "recorded", version+".jsonl"))
@@ -180,7 +180,7 @@ func recorded(t *testing.T, version string) (tape []step) {
 	return append(tape, step{End: true})
 }
 
-func TestWhatTheRealProgramPrinted(t *testing.T) {
+func TestRecordedOutput(t *testing.T) {
 	for _, version := range []string{"2.1.197", "2.1.328"} {
 		b := newBench(t, nil, recorded(t, version))
 		require.Equal(t, 0, b.run(), version)
@@ -207,7 +207,7 @@ func TestWhatTheRealProgramPrinted(t *testing.T) {
 	}
 }
 
-func TestAMessageReachesTheTurn(t *testing.T) {
+func TestMessage_DuringTheTurn(t *testing.T) {
 	b := newBench(t, nil, []step{{Hear: true}, calls("m1", "t1"), {Hear: true}, answers("t1", "ok"), says("m2", "With tabs."), ends("With tabs.", 0.01), {End: true}})
 	wait := b.start()
 	b.has("agent.tool_use", 1)
@@ -218,8 +218,8 @@ func TestAMessageReachesTheTurn(t *testing.T) {
 	require.Contains(t, b.server.Acks(), "a")
 }
 
-// What is said while the program ends is the next turn, of another process.
-func TestAMessageAtTheVeryEndIsHeard(t *testing.T) {
+// TestMessage_AtTheEnd checks that a message during the program's end starts the next turn, in another process.
+func TestMessage_AtTheEnd(t *testing.T) {
 	b := newBench(
 		t, nil, []step{{Hear: true}, says("m1", "Done."), ends("Done.", 0.01), {End: true}, {Mark: "closing"}, {Until: "go"}},
 		[]step{{Hear: true}, says("m2", "More."), ends("More.", 0.01), {End: true}},
@@ -237,7 +237,7 @@ func TestAMessageAtTheVeryEndIsHeard(t *testing.T) {
 	require.EqualValues(t, 2000, b.one("agent.completed")["input_tokens"])
 }
 
-func TestAnInterruptAtTheVeryEndStopsWhatIsLeft(t *testing.T) {
+func TestInterrupt_AtTheEnd(t *testing.T) {
 	b := newBench(
 		t, nil, []step{{Hear: true}, says("m1", "Done."), ends("Done.", 0.01), {End: true}, {Mark: "closing"}, {Deaf: true}},
 		[]step{{Hear: true}, says("m2", "Then so."), ends("Then so.", 0.01), {End: true}},
@@ -253,7 +253,7 @@ func TestAnInterruptAtTheVeryEndStopsWhatIsLeft(t *testing.T) {
 	require.Equal(t, "Then so.", b.one("agent.completed")["final_output"])
 }
 
-func TestAProgramThatDoesNotListenIsEnded(t *testing.T) {
+func TestInterrupt_Unanswered(t *testing.T) {
 	b := newBench(
 		t, nil, []step{{Hear: true}, calls("m1", "t1"), {Mark: "deaf"}, {Deaf: true}},
 		[]step{{Hear: true}, {Hear: true}, says("m2", "Then so."), ends("Then so.", 0.01), {End: true}},
@@ -269,9 +269,9 @@ func TestAProgramThatDoesNotListenIsEnded(t *testing.T) {
 	require.Equal(t, 0, wait())
 }
 
-// A budget is of the attempt, whichever process it was spent by. A message for which nothing is
-// left is not taken for said.
-func TestABudgetIsOfTheAttempt(t *testing.T) {
+// TestBudget_OfTheAttempt checks that all processes share the budget, and that a message without budget does not count
+// as delivered.
+func TestBudget_OfTheAttempt(t *testing.T) {
 	b := newBench(
 		t, map[string]string{"MAX_BUDGET_USD": "1.25"},
 		[]step{{Hear: true}, says("m1", "One."), ends("One.", 0.75), {Hear: true}, calls("m2", "t2"), {Mark: "deaf"}, {Deaf: true}},
@@ -295,8 +295,8 @@ func TestABudgetIsOfTheAttempt(t *testing.T) {
 	require.Equal(t, "d", b.one("agent.message_dropped")["message_id"])
 }
 
-// With a limit of turns each further message has what is left of them.
-func TestTurnsAreOfTheAttempt(t *testing.T) {
+// TestTurns_OfTheAttempt checks that each message gets the rest of the turns.
+func TestTurns_OfTheAttempt(t *testing.T) {
 	b := newBench(
 		t, map[string]string{"MAX_TURNS": "3"}, []step{{Hear: true}, says("m1", "One."), ends("One.", 0.01), {End: true}},
 		[]step{{Hear: true}, calls("m2", "t2"), answers("t2", "ok"), calls("m3", "t3"), answers("t3", "ok"), {Interrupted: true}, {End: true}},
@@ -313,7 +313,8 @@ func TestTurnsAreOfTheAttempt(t *testing.T) {
 	require.Len(t, b.server.Of("agent.tool_result"), 2)
 }
 
-// In continuous mode an agent whose work passes waits before it says so; a message is a further round.
+// TestContinuousModeWaitsForMessages checks that an agent with passing work waits before it reports, and that a message
+// starts another iteration.
 func TestContinuousModeWaitsForMessages(t *testing.T) {
 	b := newBench(t, map[string]string{"MAX_ITERATIONS": "2"}, []step{
 		{Hear: true}, says("m1", "TASK_COMPLETE"), ends("TASK_COMPLETE", 0.01), {Hear: true}, says("m2", "Both. TASK_COMPLETE"), ends("Both. TASK_COMPLETE", 0.02), {End: true},
@@ -329,7 +330,7 @@ func TestContinuousModeWaitsForMessages(t *testing.T) {
 	require.Len(t, b.server.Of("agent.waiting"), 1, "there is no round left for another message")
 }
 
-func TestContinuousModeWaitsNoLongerThanItsIdleLimit(t *testing.T) {
+func TestContinuousModeEndsAtItsIdleLimit(t *testing.T) {
 	b := newBench(t, nil, []step{{Hear: true}, says("m1", "TASK_COMPLETE"), ends("TASK_COMPLETE", 0.01), {End: true}})
 	b.cfg.Continuous, b.cfg.WaitForMessages, b.cfg.Idle = true, true, 10*time.Millisecond
 	require.Equal(t, 0, b.run())
@@ -337,7 +338,7 @@ func TestContinuousModeWaitsNoLongerThanItsIdleLimit(t *testing.T) {
 	require.Equal(t, "validation_passed", b.one("continuous.completed")["stop_reason"])
 }
 
-func TestALimitThatIsNoneIsRefused(t *testing.T) {
+func TestInvalidLimit(t *testing.T) {
 	b := newBench(t, map[string]string{"MAX_TURNS": "many"})
 	require.Equal(t, 1, b.run())
 	failed := b.one("agent.error")
@@ -345,7 +346,7 @@ func TestALimitThatIsNoneIsRefused(t *testing.T) {
 	require.Contains(t, failed["error"], `MAX_TURNS="many"`)
 }
 
-func TestAVersionThatIsNotKnownIsRefused(t *testing.T) {
+func TestUnsupportedVersion(t *testing.T) {
 	b := newBench(t, nil)
 	b.put("version", "3.0.1 (Claude Code)\n")
 	require.Equal(t, 1, b.run())
@@ -353,8 +354,8 @@ func TestAVersionThatIsNotKnownIsRefused(t *testing.T) {
 	require.Contains(t, b.one("agent.error")["error"], "Claude Code 3.0.1, which this version of omoi does not support")
 }
 
-// Output of the program that is not a valid line is reported; the run neither hangs nor fails.
-func TestLinesThatCannotBeReadAreTold(t *testing.T) {
+// TestUnreadableLines checks that invalid output is reported, and that the run neither hangs nor fails.
+func TestUnreadableLines(t *testing.T) {
 	b := newBench(t, nil, []step{
 		{Hear: true},
 		{Print: "Segmentation"},
@@ -372,11 +373,11 @@ func TestLinesThatCannotBeReadAreTold(t *testing.T) {
 	require.Equal(t, map[any]int{"omoi_line_unread": 2, "from_the_future": 1}, kinds)
 	b = newBench(t, nil, []step{{Hear: true}, {Print: "panic: no more colours"}, {Exit: 2}})
 	require.Equal(t, 1, b.run())
-	require.Contains(t, b.one("agent.error")["error"], "exit code 2 before it was done. It printed what omoi cannot read: panic: no more colours")
+	require.Contains(t, b.one("agent.error")["error"], "exit code 2 before its work was done. Its last line was not valid: panic: no more colours")
 	require.Equal(t, "agent_error", b.one("agent.error")["failure_class"])
 }
 
-func TestAHugeToolOutputIsLeftOut(t *testing.T) {
+func TestToolOutput_Huge(t *testing.T) {
 	const size = 50 << 20
 	b := newBench(t, nil, []step{{Hear: true}, calls("m1", "big"), {Write: "after"}, {Bytes: size}, says("m2", "Done."), ends("Done.", 0.01), {End: true}})
 	require.Equal(t, 0, b.run())
@@ -386,8 +387,8 @@ func TestAHugeToolOutputIsLeftOut(t *testing.T) {
 	require.Equal(t, []any{"after", "big"}, []any{b.one("agent.file_edited")["file_path"], b.one("agent.file_edited")["tool_use_id"]})
 }
 
-// The program shows the model the beginning of a large output, and says how large it was.
-func TestAnOutputThatTheProgramKeepsIsTruncated(t *testing.T) {
+// TestToolOutput_KeptByTheProgram checks the full length of an output of which the program shows the beginning.
+func TestToolOutput_KeptByTheProgram(t *testing.T) {
 	b := newBench(t, nil, []step{{Hear: true}, calls("m1", "big"), printed(map[string]any{
 		"type": "user", "message": map[string]any{"role": "user", "content": []any{
 			map[string]any{"type": "tool_result", "tool_use_id": "big", "content": "<persisted-output>the beginning"},
@@ -400,8 +401,8 @@ func TestAnOutputThatTheProgramKeepsIsTruncated(t *testing.T) {
 		[]any{result["result"], result["result_truncated"], result["result_full_length"]})
 }
 
-// However the program ends, its last text and its cost so far are reported.
-func TestADeathIsToldApart(t *testing.T) {
+// TestProgramDies checks that last text and cost are reported, however the program ends.
+func TestProgramDies(t *testing.T) {
 	began := step{Print: `{"type":"stream_event","event":{"type":"message_start","message":{"id":"m1","model":"claude-opus-5","usage":{"input_tokens":1000,"output_tokens":1}}}}`}
 	part := step{Print: `{"type":"stream_event","event":{"type":"content_block_delta","delta":{"text":"The answer is"}}}`}
 	for name, c := range map[string]struct {
@@ -425,7 +426,7 @@ func TestADeathIsToldApart(t *testing.T) {
 	}
 }
 
-func TestNobodyIsLeftBehind(t *testing.T) {
+func TestProgramDies_ChildrenAreKilled(t *testing.T) {
 	b := newBench(t, nil, []step{{Hear: true}, {Child: true}, says("m1", "Done."), ends("Done.", 0.01), {End: true}})
 	require.Equal(t, 0, b.run())
 	pid, err := strconv.Atoi(b.reached("child"))

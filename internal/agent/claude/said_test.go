@@ -7,12 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// background is a result, and what a task in the background makes the program say in the same moment.
+// background returns a result line, and text that a background task causes immediately after it.
 func background(text string, cost float64) step {
 	return step{Print: ends(text, cost).Print + "\n" + says("later", "The server has started.").Print}
 }
 
-// A turn is judged by the text that ended it, not by what the program says afterwards.
+// TestContinuous_SignalBeforeATextOfTheBackground checks that the text that ended a turn counts, not text after it.
 func TestContinuous_SignalBeforeATextOfTheBackground(t *testing.T) {
 	b := newBench(t, nil, []step{{Hear: true}, says("m1", "TASK_COMPLETE"), background("TASK_COMPLETE", 0.01), {End: true}})
 	b.cfg.Continuous = true
@@ -30,7 +30,7 @@ func TestValidator_VerdictBeforeATextOfTheBackground(t *testing.T) {
 	require.True(t, *given[0].Passed)
 }
 
-// A signal counts in the turn that ended with it alone.
+// TestContinuous_SignalOfAnEarlierTurnDoesNotCount checks that a signal counts in its own turn only.
 func TestContinuous_SignalOfAnEarlierTurnDoesNotCount(t *testing.T) {
 	b := newBench(t, nil, []step{
 		{Hear: true},

@@ -13,11 +13,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// interruptWait is how long a turn may take to stop before its process is ended: an interrupt
-// has stopped it within five seconds.
+// interruptWait is the time between an interrupt and the kill of the program.
 const interruptWait = 3 * time.Second
 
-// talk is the conversation with the program, over all of its processes.
+// talk is the conversation with the program, across all its processes.
 type talk struct {
 	*continuous.Driver
 
@@ -25,23 +24,23 @@ type talk struct {
 	place *place
 	rec   *recorder
 	prog  *program
-	end   *turn // the newest one
+	end   *turn // newest turn
 
-	unheard map[string]inbox.Message // messages that were sent to the program and not read, by omoi's ID
+	unheard map[string]inbox.Message // messages that were sent and not read, by UUID of the program's message
 }
 
-// turn is how a turn of the program ended.
+// turn is the end of a turn.
 type turn struct {
-	result      *line // nil: it ended without one
+	result      *line // nil: the turn ended without a result
 	stopping    []inbox.Message
 	interrupted bool
-	stop        string // the limit at which we stopped it
-	ended       bool   // and the program with it
+	stop        string // limit at which omoi stopped the turn; empty: none
+	ended       bool   // the program has ended too
 	exit        proc.Result
 	late        <-chan time.Time
 }
 
-// said is the text that ended the turn. What a task in the background says after it is no part of it.
+// said returns the text that ended the turn, without later text of background tasks.
 func (e *turn) said() string {
 	if e.result == nil {
 		return ""
@@ -49,7 +48,8 @@ func (e *turn) said() string {
 	return e.result.Result
 }
 
-// take runs a turn on a text, and delivers messages to it. The error is that of ctx, or of a program that cannot start.
+// take runs a turn with a text, and delivers messages to it. The error is that of ctx, or of a program that cannot
+// start.
 func (t *talk) take(ctx context.Context, text string, of inbox.Message) (*turn, error) {
 	end := &turn{stop: t.reached()}
 	if end.stop != "" {
@@ -63,7 +63,7 @@ func (t *talk) take(ctx context.Context, text string, of inbox.Message) (*turn, 
 	}
 	t.Env.Doing.SetStatus(reporter.StatusRunning)
 	t.say(text, of)
-	more := t.Later // what came while nothing could be told
+	more := t.Later // messages that came while no program ran
 	t.Later = nil
 	for _, m := range more {
 		t.hear(end, m)
@@ -95,18 +95,18 @@ func (t *talk) take(ctx context.Context, text string, of inbox.Message) (*turn, 
 	return end, ctx.Err()
 }
 
-// over reports whether a turn has ended, and nothing that was said is waiting for the next.
+// over reports whether a turn has ended and no sent message is unread.
 func (t *talk) over(end *turn) bool {
 	return end.ended || (end.result != nil && len(t.unheard) == 0)
 }
 
-// ensure starts the program, or starts it again where it has ended.
+// ensure starts the program if it does not run.
 func (t *talk) ensure(ctx context.Context) error {
 	if t.prog != nil && !t.prog.over() {
 		if t.Env.Config.Continuous || t.Limits.Turns == 0 || t.rec.now().used == 0 {
 			return nil
 		}
-		t.halt() // the program would count the turns of its next input from the beginning
+		t.halt() // a running program would count the turns of its next input from zero
 	}
 	t.place.Begun = exists(transcriptPath(t.Env, t.place.SessionID))
 	t.rec.begin()
@@ -120,7 +120,7 @@ func (t *talk) ensure(ctx context.Context) error {
 	return err
 }
 
-// say gives the program a text; of is the message that it comes from, if it does.
+// say sends a text to the program; of is the message that it comes from, if any.
 func (t *talk) say(text string, of inbox.Message) {
 	id := newUUID()
 	t.unheard[id] = of
@@ -132,7 +132,7 @@ func (t *talk) say(text string, of inbox.Message) {
 	}
 }
 
-// hear brings a message to the turn that is under way.
+// hear delivers a message to the current turn.
 func (t *talk) hear(end *turn, m inbox.Message) {
 	if m.Type == inbox.TypeInterrupt {
 		end.stopping = append(end.stopping, m)
@@ -142,7 +142,7 @@ func (t *talk) hear(end *turn, m inbox.Message) {
 	t.say(worded(m), m)
 }
 
-// worded is a message as the model reads it: it should know who speaks, if it is no person.
+// worded returns a message with its sender for the model, unless the sender is a user.
 func worded(m inbox.Message) string {
 	switch {
 	case m.SenderKind == "agent":
@@ -153,27 +153,27 @@ func worded(m inbox.Message) string {
 	return m.Content
 }
 
-// stop asks the turn to stop; if it does not, its process is ended.
+// stop interrupts the turn, and kills the program if the turn does not end in time.
 func (t *talk) stop(end *turn, why string) {
 	end.stop = cmp.Or(end.stop, why)
 	if end.late != nil {
 		return
 	}
 	end.late = time.After(interruptWait)
-	end.result = nil // one that is older says nothing of the stop
+	end.result = nil // an older result says nothing about the stop
 	t.rec.looks.hurry()
 	if err := t.prog.interrupt(newUUID()); err != nil {
 		t.prog.stop()
 	}
 }
 
-// noticed takes in a line that steers.
+// noticed handles a result or user line.
 func (t *talk) noticed(end *turn, l *line) {
 	switch {
 	case l.Type == "result":
 		end.result = l
 		if l.Subtype == "success" && !l.IsError && len(t.unheard) == 0 {
-			end.stop = "" // it was done before it could be stopped, and nothing begins another turn
+			end.stop = "" // done before the stop, and no other turn follows
 		}
 		t.Save()
 	case l.Replay:
@@ -192,7 +192,8 @@ func (t *talk) noticed(end *turn, l *line) {
 	}
 }
 
-// dropOld drops a result that is older than the last message that was read: that message has started another turn.
+// dropOld drops a result that is older than the last message that the program read, because the message has started
+// another turn.
 func (t *talk) dropOld(end *turn) {
 	if end.result == nil || end.stop != "" {
 		return
@@ -212,7 +213,7 @@ func (t *talk) drain(end *turn) {
 	}
 }
 
-// stopped reports each interrupt once, now that the turn has stopped.
+// stopped reports each interrupt once.
 func (t *talk) stopped(end *turn) {
 	for _, m := range end.stopping {
 		end.interrupted = true
@@ -225,7 +226,7 @@ func (t *talk) stopped(end *turn) {
 	t.Save()
 }
 
-// halt ends the program and all below it, and keeps what it was saying.
+// halt kills the program with its children, and reports unfinished text.
 func (t *talk) halt() {
 	if t.prog == nil || t.prog.over() {
 		return
@@ -241,14 +242,14 @@ func (t *talk) halt() {
 	t.Save()
 }
 
-// Save keeps how far the work is, and counts its time until now.
+// Save writes the state and counts the working time until now.
 func (t *talk) Save() {
 	if err := t.rec.save(); err != nil {
 		t.Env.Log.Warn("save agent state failed, a restart continues from an older one", slog.Any("error", err))
 	}
 }
 
-// reached is the limit that leaves no room for another request to the model; empty: none.
+// reached returns the limit that allows no further request to the model; empty: none.
 func (t *talk) reached() string {
 	switch {
 	case t.Limits.Cost > 0 && t.rec.beyond(t.Limits.Cost):
@@ -259,7 +260,7 @@ func (t *talk) reached() string {
 	return ""
 }
 
-// sayAgain keeps the messages that the program had not read when it ended.
+// sayAgain keeps unread messages for the next process.
 func (t *talk) sayAgain() {
 	for _, m := range t.unheard {
 		if m.ID != "" {
@@ -269,10 +270,10 @@ func (t *talk) sayAgain() {
 	t.unheard = map[string]inbox.Message{}
 }
 
-// Next waits for a message. What the program says meanwhile, about tasks in its background, is only recorded.
+// Next waits for a message. Lines of background tasks are only recorded.
 func (t *talk) Next(ctx context.Context, patience time.Duration) (m inbox.Message, ok bool, err error) {
 	late := time.After(patience)
-	past := &turn{late: late} // nothing of it is to be stopped
+	past := &turn{late: late} // a turn without anything to stop
 	for {
 		select {
 		case <-ctx.Done():
@@ -288,5 +289,5 @@ func (t *talk) Next(ctx context.Context, patience time.Duration) (m inbox.Messag
 	}
 }
 
-// newUUID makes an id in the form that the program asks for.
+// newUUID returns a UUID, which the program requires.
 func newUUID() string { return sessionID(task.NewID()) }

@@ -12,7 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
-// newTestTalk is a talk without a program.
+// newTestTalk returns a talk without a program.
 func newTestTalk(t *testing.T) *talk {
 	t.Helper()
 	rec := newTestRecorder()
@@ -23,9 +23,9 @@ func newTestTalk(t *testing.T) *talk {
 	return made
 }
 
-// What was done before it could be stopped counts as done; but a message that is waiting would begin a turn that
-// nothing stops, since the time is up only once.
-func TestALimitHoldsForWhatIsWaiting(t *testing.T) {
+// TestStop_KeepsAResultUnlessAMessageWaits checks that work which was done before the stop counts. If a message waits,
+// the limit stays, because nothing would stop the next turn: the time limit fires once.
+func TestStop_KeepsAResultUnlessAMessageWaits(t *testing.T) {
 	t.Parallel()
 	success := parse([]byte(`{"type":"result","subtype":"success","result":"Done."}`))
 	alone := newTestTalk(t)
@@ -44,8 +44,8 @@ func TestALimitHoldsForWhatIsWaiting(t *testing.T) {
 	require.Equal(t, continuous.StopTime, end.stop)
 }
 
-// However often it is saved, no time of work is lost: a limit of time would be found not reached.
-func TestNoTimeIsLost(t *testing.T) {
+// TestSave_LosesNoTime checks that frequent saves do not lose working time.
+func TestSave_LosesNoTime(t *testing.T) {
 	t.Parallel()
 	talk := newTestTalk(t)
 	began := talk.place.Since

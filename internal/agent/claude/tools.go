@@ -12,21 +12,21 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
-// Bounds of what is reported of a tool.
+// Maximum bytes of a tool's result and response in events.
 const (
 	resultBytes   = 5000
 	responseBytes = 256 << 10
 )
 
-// call is a tool that was called and has not answered.
+// call is a running tool call.
 type call struct {
 	name   string
-	parent string // of a sub-agent: the call that began it
+	parent string // ID of the call that started the sub-agent; empty: the main agent
 	input  json.RawMessage
 	in     input
 }
 
-// input are the fields of inputs that events name.
+// input has the fields of tool inputs that events name.
 type input struct {
 	SubagentType string `json:"subagent_type"`
 	Description  string `json:"description"`
@@ -36,11 +36,11 @@ type input struct {
 	FilePath     string `json:"file_path"`
 }
 
-// answer is what the program says itself of what a tool came to, beside the text for the model.
+// answer is the program's structured tool result, next to the text for the model.
 //
 //nolint:tagliatelle // the program's names
 type answer struct {
-	Size     int             `json:"persistedOutputSize"` // of an output that the program keeps in a file, showing only its beginning
+	Size     int             `json:"persistedOutputSize"` // full length of an output that the program keeps in a file
 	Path     string          `json:"filePath"`
 	Original *string         `json:"originalFile"`
 	Async    bool            `json:"isAsync"`
@@ -52,10 +52,10 @@ type answer struct {
 
 func isSubagent(name string) bool { return name == "Task" || name == "Agent" }
 
-// called reports a call of a tool.
+// called reports a tool call.
 func (r *recorder) called(l *line, b block) {
 	c := &call{name: b.Name, parent: l.Parent, input: b.Input}
-	_ = json.Unmarshal(b.Input, &c.in) // a field of another form says nothing
+	_ = json.Unmarshal(b.Input, &c.in) // fields of an unexpected type stay empty
 	r.tools[b.ID] = c
 	r.idle()
 	r.busy = r.env.Doing.Tool(b.Name)
@@ -72,7 +72,7 @@ func (r *recorder) called(l *line, b block) {
 	r.emit(kind, l, data)
 }
 
-// idle clears the tool in heartbeats, unless another tool is still running.
+// idle clears the tool in heartbeats.
 func (r *recorder) idle() {
 	if r.busy != nil {
 		r.busy()
@@ -80,15 +80,14 @@ func (r *recorder) idle() {
 	}
 }
 
-// forget drops the calls that nothing will answer any more: heartbeats must not name them. Only
-// a sub-agent in the background outlives a turn.
+// forget drops calls that will not end, so that heartbeats do not name them. Only calls of a background sub-agent
+// continue after a turn.
 func (r *recorder) forget() {
 	r.idle()
 	maps.DeleteFunc(r.tools, func(_ string, c *call) bool { return c.parent == "" || len(r.behind) == 0 })
 }
 
-// result reports what a tool answered: what it did, the files that it changed, and its text,
-// which is cut, with its full length.
+// result reports a tool's result: the response, the changed files, and the text with its full length.
 func (r *recorder) result(l *line, b block) {
 	c := r.tools[b.ToolUseID]
 	delete(r.tools, b.ToolUseID)
@@ -96,6 +95,9 @@ func (r *recorder) result(l *line, b block) {
 		c = &call{}
 	}
 	r.idle()
+	if c.parent == "" { // the transcript has the calls of the main agent only
+		r.env.Doing.Complete(b.ToolUseID)
+	}
 	for _, other := range r.tools {
 		r.busy = r.env.Doing.Tool(other.name)
 	}
@@ -104,7 +106,7 @@ func (r *recorder) result(l *line, b block) {
 		r.place.Errors++
 	}
 	var own answer
-	_ = json.Unmarshal(l.Tool, &own) // a text instead of an object says no more
+	_ = json.Unmarshal(l.Tool, &own) // a text instead of an object has no fields
 	r.completed(l, b.ToolUseID, c, own)
 	if changes(c.name) {
 		r.look(l, b.ToolUseID)
@@ -115,7 +117,7 @@ func (r *recorder) result(l *line, b block) {
 		"tool": c.name, "tool_use_id": b.ToolUseID, "result": cut, "result_truncated": len(cut) < full,
 		"result_full_length": full, "is_error": b.IsError,
 	})
-	if l.Type == "user" { // again, as the legacy contract names the content of a user message
+	if l.Type == "user" { // the legacy contract requires a second event for user messages
 		r.emit(event.AgentUserToolResult, l, map[string]any{"tool_use_id": b.ToolUseID, "result": cut, "result_truncated": len(cut) < len(text)})
 	}
 }
@@ -129,7 +131,7 @@ func (r *recorder) completed(l *line, id string, c *call, own answer) {
 		data["tool_response_truncated"], data["tool_response_full_length"] = true, len(l.Tool)
 	}
 	switch {
-	case isSubagent(c.name) && (own.Async || own.Status == "async_launched"): // it works in the background
+	case isSubagent(c.name) && (own.Async || own.Status == "async_launched"): // it runs in the background
 		r.away[id] = c
 		return
 	case isSubagent(c.name):
@@ -141,7 +143,7 @@ func (r *recorder) completed(l *line, id string, c *call, own answer) {
 	r.emit(kind, l, data)
 }
 
-// back reports that a sub-agent in the background has ended.
+// back reports the end of a background sub-agent.
 func (r *recorder) back(l *line) {
 	c := r.away[l.ToolID]
 	if c == nil {
@@ -160,7 +162,7 @@ func subagent(data map[string]any, own answer, in input) {
 	data["subagent_cost_usd"], data["subagent_duration_ms"] = nil, own.MS
 }
 
-// changes reports whether a tool may have changed files. One that is not known may.
+// changes reports whether a tool may change files. An unknown tool may.
 func changes(name string) bool {
 	switch name {
 	case "Read", "Glob", "Grep", "WebFetch", "WebSearch", "TodoWrite", "Skill", "ToolSearch", "TaskList", "TaskGet", "TaskCreate", "TaskUpdate":
@@ -175,8 +177,8 @@ func (r *recorder) edited(l *line, c diff.Change, id string) {
 	r.emit(event.AgentFileEdited, l, c.Data(r.place.Turn, id))
 }
 
-// ignored reports an edit that the look at the work tree cannot see, such as of a file that git
-// ignores, by what the tool itself says of it.
+// ignored reports an edit that the comparison of the work tree cannot find, for example of a file that git ignores,
+// from the tool's own data.
 func (r *recorder) ignored(l *line, b block, c *call, own answer) {
 	if b.IsError || (c.name != "Write" && c.name != "Edit") || own.Path == "" {
 		return
@@ -195,7 +197,7 @@ func (r *recorder) ignored(l *line, b block, c *call, own answer) {
 
 const maxFileBytes = 16 << 20
 
-// readText reads a regular file of the work; what is anything else has no text.
+// readText reads a regular file of at most maxFileBytes.
 func readText(path string) (string, bool) {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxFileBytes {

@@ -2,7 +2,7 @@ package claude
 
 import "github.com/omoi-dev/omoi/internal/cost"
 
-// tokens is what a message cost.
+// tokens are the tokens of a message.
 type tokens struct {
 	Input      int64 `json:"input_tokens"`
 	Output     int64 `json:"output_tokens"`
@@ -14,7 +14,7 @@ func (t tokens) plus(o tokens) tokens {
 	return tokens{t.Input + o.Input, t.Output + o.Output, t.CacheRead + o.CacheRead, t.CacheWrite + o.CacheWrite}
 }
 
-// over takes what a later event of the same message says; it says the whole, not what came on top.
+// over combines the usage of two events of one message. Events have totals, so the larger value counts.
 func (t tokens) over(o tokens) tokens {
 	return tokens{max(t.Input, o.Input), max(t.Output, o.Output), max(t.CacheRead, o.CacheRead), max(t.CacheWrite, o.CacheWrite)}
 }
@@ -25,13 +25,13 @@ func (t tokens) data() map[string]any {
 	}
 }
 
-// weight is what tokens cost in units of one token of input: the same for every model.
+// weight returns the cost in units of an input token, by ratios that all models share.
 func (t tokens) weight() float64 {
 	const output, read, write = 5, 0.1, 1.25
 	return float64(t.Input) + output*float64(t.Output) + read*float64(t.CacheRead) + write*float64(t.CacheWrite)
 }
 
-// modelUse is what the program says of one model.
+// modelUse is the program's bill of one model.
 type modelUse struct {
 	Input      int64   `json:"inputTokens"`              //nolint:tagliatelle // the program's name
 	Output     int64   `json:"outputTokens"`             //nolint:tagliatelle // the program's name
@@ -49,22 +49,21 @@ func sum(models map[string]modelUse) (t tokens, bill float64) {
 	return t, bill
 }
 
-// spent is what an attempt has cost. What a result has accounted for is settled; what messages
-// have said since then is open.
+// spent is the cost of an attempt. Settled is what results have billed; Open is what messages have reported since then.
 type spent struct {
 	Settled tokens            `json:"settled"`
 	Cost    float64           `json:"cost_usd"`
 	Open    map[string]tokens `json:"open"` // by model
 	Model   string            `json:"model"`
-	// Estimated: a part of Cost is, since the process that had spent it ended without a result.
+	// Estimated reports that a part of Cost is an estimate, because a process ended without a result.
 	Estimated bool `json:"estimated"`
-	// Unknown: a model without a known price was used, and Cost holds nothing for it.
+	// Unknown reports that a model without a known price was used, which Cost does not include.
 	Unknown bool `json:"unknown,omitempty"`
 
 	prices prices
 }
 
-// use takes in what a message says that it has used.
+// use adds the usage of a message.
 func (s *spent) use(model string, t tokens) {
 	if s.Open == nil {
 		s.Open = map[string]tokens{}
@@ -73,14 +72,14 @@ func (s *spent) use(model string, t tokens) {
 	s.Open[name], s.Model = s.Open[name].plus(t), model
 }
 
-// account is the bill of one process of the program, whose sums go on from result to result.
+// account has the sums of one process, which grow from result to result.
 type account struct {
 	tokens tokens
 	cost   float64
 }
 
-// settle adds a result: the program's own bill overrides every estimate. A program that resumes a session may continue
-// the session's sums, or start from zero; newer versions report the increase since the last result, which may be zero.
+// settle adds a result: the program's own bill replaces estimates. A program that resumes a session may continue the
+// session's sums or start from zero. Newer versions report the increase since the last result, which may be zero.
 func (s *spent) settle(a *account, o outcome) {
 	total, _ := sum(o.Models)
 	fresh, bill := sum(o.Since)
@@ -97,13 +96,13 @@ func (s *spent) settle(a *account, o outcome) {
 		bill, a.cost = s.corrected(bill, o.Since), o.Cost
 	}
 	a.tokens = total
-	if open := s.open(); fresh.weight() < open.weight() { // what it did without a stream is not in its sums
+	if open := s.open(); fresh.weight() < open.weight() { // the program's sums exclude work outside of a stream
 		fresh = open
 	}
 	s.Settled, s.Cost, s.Open = s.Settled.plus(fresh), s.Cost+max(bill, 0), nil
 }
 
-// lose settles what no result will account for any more: its process has ended.
+// lose settles open tokens at the end of a process without a result, with an estimate.
 func (s *spent) lose() {
 	_, unknown := s.estimate()
 	s.Unknown = s.Unknown || unknown
@@ -115,7 +114,7 @@ func (t tokens) minus(o tokens) tokens {
 	return tokens{max(t.Input-o.Input, 0), max(t.Output-o.Output, 0), max(t.CacheRead-o.CacheRead, 0), max(t.CacheWrite-o.CacheWrite, 0)}
 }
 
-// open is all that no result has accounted for.
+// open returns all open tokens.
 func (s *spent) open() (t tokens) {
 	for _, one := range s.Open {
 		t = t.plus(one)
@@ -125,18 +124,18 @@ func (s *spent) open() (t tokens) {
 
 func (s *spent) all() tokens { return s.Settled.plus(s.open()) }
 
-// total is the cost so far, with an estimate of what no result has accounted for; estimated says so.
+// total returns the cost so far, with an estimate of the open tokens; estimated reports whether there is an estimate.
 func (s *spent) total() (usd float64, estimated bool) {
 	open := s.open()
 	usd, _ = s.estimate()
 	return s.Cost + usd, s.Estimated || open != tokens{}
 }
 
-// margin is by how much an estimate must be above the limit of cost to end a turn: the program holds itself to that limit,
-// by its own bill, which may be a third below the list.
+// margin is the factor by which an estimate must exceed the budget to end a turn. The program enforces the budget by
+// its own bill, which may be a third below the list.
 const margin = 1.5
 
-// beyond reports whether no more may be spent.
+// beyond reports whether the budget is used up.
 func (s *spent) beyond(limit float64) bool {
 	usd, _ := s.total()
 	return s.Cost >= limit || usd >= margin*limit
@@ -156,7 +155,7 @@ func (s *spent) data() map[string]any {
 	return data
 }
 
-// known is what is known of the cost, nil if nothing is; unknown: a model without a known price was used.
+// known returns the known cost, nil if there is none; unknown: a model without a known price was used.
 func (s *spent) known() (usd *float64, unknown bool) {
 	sum, _ := s.total()
 	_, unknown = s.estimate()

@@ -14,8 +14,8 @@ func validates(b *bench) *bench {
 	return b
 }
 
-// A validator that forgets its verdict is asked for it, in the same process.
-func TestAValidatorGivesItsVerdict(t *testing.T) {
+// TestValidator_AskedForItsVerdict checks that a validator without a verdict is asked for one, in the same process.
+func TestValidator_AskedForItsVerdict(t *testing.T) {
 	const last = "Add tests.\n\nVERDICT: FAILED"
 	b := validates(newBench(t, nil, []step{
 		{Hear: true}, says("m1", "There are no tests."), ends("There are no tests.", 0.01), {Hear: true}, says("m2", last), ends(last, 0.02), {End: true},
@@ -27,8 +27,8 @@ func TestAValidatorGivesItsVerdict(t *testing.T) {
 	require.Equal(t, false, b.one("agent.completed")["validation_passed"], "the verdict does not come by two ways")
 }
 
-// One that gives none, however often it is asked, has given none.
-func TestAValidatorWithoutAVerdictGivesNone(t *testing.T) {
+// TestValidator_WithoutVerdict checks a validator that never gives a verdict.
+func TestValidator_WithoutVerdict(t *testing.T) {
 	unsure := []step{{Hear: true}, says("m1", "VERDICT: PASSED, I think"), ends("VERDICT: PASSED, I think", 0.01)}
 	b := validates(newBench(t, nil, append(append(append(unsure, unsure...), unsure...), step{End: true})))
 	require.Equal(t, 0, b.run())

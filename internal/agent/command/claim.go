@@ -7,8 +7,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
-// ends records the end in a line. It returns false for the outcome of the whole task, which is reported after the work
-// was validated. The first one counts.
+// ends records the end in a line, and reports whether the line becomes an event now. The outcome of the whole task
+// becomes an event after the validation. If there are several, the first one counts.
 func (r *recorder) ends(e *eventLine) bool {
 	final := event.Ends(e.Type, r.env.Config.Continuous)
 	if final && r.outcome != nil {
@@ -29,17 +29,17 @@ func (r *recorder) ends(e *eventLine) bool {
 	case e.Type == event.AgentCompleted:
 		e.Data = r.whole(e.Data)
 		r.ended = e
-		return !fails(e) // told, it would be the end of the attempt
+		return !fails(e) // as an event, a failure would end the attempt
 	}
 	return !final
 }
 
-// said is what a program tells of its end, without what is not known by its word alone: tests that omoi did not run were not
-// passed but said to be, and the pull request is omoi's own.
+// said returns a program's data of its end without fields that omoi determines: the result of tests that omoi did not
+// run becomes tests_said, and the pull request is omoi's own.
 func said(data map[string]any) map[string]any {
 	own := maps.Clone(data)
 	maps.DeleteFunc(own, func(name string, _ any) bool {
-		return slices.Contains([]string{"tests_passed", "tests_run", "changed_nothing", "pr_created", "pr_url", "pr_number"}, name)
+		return slices.Contains([]string{"tests_passed", "tests_run", "changed_nothing", "committed_by_omoi", "pr_created", "pr_url", "pr_number"}, name)
 	})
 	if data["tests_passed"] == true {
 		own["tests_said"] = true
@@ -47,14 +47,14 @@ func said(data map[string]any) map[string]any {
 	return own
 }
 
-// gaveUp is what the program said at the end of a round that came to nothing; ok is false if it said no such thing.
+// gaveUp returns the program's text at the end of a failed iteration; ok is false if the program reported no such end.
 func (r *recorder) gaveUp() (text string, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return "The program said that its work is not done. " + r.said, r.outcome == nil && r.ended != nil && fails(r.ended)
 }
 
-// fails reports whether an outcome is that the work is not done.
+// fails reports whether an outcome says that the work is not done.
 func fails(e *eventLine) bool {
 	switch e.Type {
 	case event.AgentCompleted:
@@ -66,8 +66,8 @@ func fails(e *eventLine) bool {
 	return true
 }
 
-// whole is the data of agent.completed, with what the program does not say. Whose agent it is the program does not decide:
-// the end of a validator is a verdict.
+// whole returns the data of agent.completed, with values for fields that the program does not set. agent_type is always
+// omoi's: the end of a validator counts as a verdict.
 func (r *recorder) whole(said map[string]any) map[string]any {
 	data := map[string]any{
 		"success": true, "turns": r.place.Turn, "session_id": r.env.SessionID, "stop_reason": "end_turn", "final_output": r.said,
@@ -79,21 +79,21 @@ func (r *recorder) whole(said map[string]any) map[string]any {
 	return data
 }
 
-// claim is the outcome that the program has told by a line; nil: it has told none.
+// claim returns the outcome that the program reported by a line; nil: none.
 func (r *recorder) claim() *eventLine {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.outcome
 }
 
-// saidSo reports whether the program has said itself that its iteration is complete, or all.
+// saidSo reports whether the program reported the end of its iteration or of the task.
 func (r *recorder) saidSo() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.ended != nil || r.outcome != nil
 }
 
-// completion is the data of the end of a run that went well: what the program said, and what is known of it.
+// completion returns the data of a successful end: the program's own data and known.
 func (r *recorder) completion(known map[string]any) map[string]any {
 	r.mu.Lock()
 	defer r.mu.Unlock()

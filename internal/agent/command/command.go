@@ -1,5 +1,6 @@
-// Package command runs a given program as the agent: one that prints omoi's event lines, an unchanged legacy worker, or
-// any other program. It gets the environment contract. Its exit code is the outcome unless it reports one itself.
+// Package command runs a given program as the agent: a program that prints omoi's event lines, an unchanged legacy
+// worker, or any other program. The program gets the environment of every agent. Its exit code is the outcome unless it
+// reports one itself.
 package command
 
 import (
@@ -26,12 +27,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Runtime runs the command of the configuration.
+// Runtime runs Config.Command.
 type Runtime struct {
-	// Output gets the program's output as it comes; nil is standard error, which the
-	// provider keeps as the log.
+	// Output gets the program's output; nil: standard error, which the provider keeps as the log.
 	Output io.Writer
-	// LookEvery is how often the work tree is looked at while the program says nothing; zero is 10 s.
+	// LookEvery is the interval between comparisons of the work tree; zero: 10 s.
 	LookEvery time.Duration
 }
 
@@ -70,7 +70,7 @@ func (c Runtime) prepare(ctx context.Context, env agent.Env, vars map[string]str
 	place := openPlace(env.Config.Dir)
 	r := &run{log: c.Output, every: cmp.Or(max(c.LookEvery, 0), defaultLook)}
 	r.Driver = continuous.NewDriver(r, env, vars, &place.State)
-	r.Asks.Pushed = false // omoi pushes what is committed
+	r.Asks.Pushed = false // omoi pushes the commits
 	r.Deaf, r.Environ = !env.Config.ReadsMessages, environ
 	r.rec = newRecorder(ctx, env, place, r.Limits)
 	r.rec.begin = r.begin
@@ -80,8 +80,8 @@ func (c Runtime) prepare(ctx context.Context, env agent.Env, vars map[string]str
 	return r
 }
 
-// reported asks the API whether the program has reported an outcome; it asks until it is
-// answered, since a guess could end a task wrongly. Where the API will not tell, the exit code decides.
+// reported asks the API whether the program has reported an outcome. reported retries until the API answers, because a
+// wrong guess could end a task. If the API refuses, the result is false, and the exit code decides.
 func reported(ctx context.Context, env agent.Env) (bool, error) {
 	answer, err := apiclient.Insist(ctx, func() (apiclient.Answer, error) { return env.Line.Get(ctx, "/counts", 0) })
 	if err != nil || answer.Status != http.StatusOK {
@@ -101,7 +101,7 @@ func reported(ctx context.Context, env agent.Env) (bool, error) {
 	return false, nil
 }
 
-// relayed gives a program that only knows URLs a way to an API behind a socket or files.
+// relayed starts a relay if the API is behind a socket or a mailbox, which a program that only knows URLs cannot use.
 func relayed(env agent.Env) (environ []string, done func(), err error) {
 	way := env.Line.Local()
 	if way == nil {
@@ -114,19 +114,18 @@ func relayed(env agent.Env) (environ []string, done func(), err error) {
 	return withAddress(env.Environ, address), done, nil
 }
 
-// withAddress puts the relay's address where the environment has one that says
-// nothing to a program that only knows URLs.
+// withAddress sets the variables with the API address to that of the relay.
 func withAddress(environ []string, address string) []string {
 	vars := agent.Variables(environ)
 	vars["CALLBACK_URL"], vars["OMOIOS_API_URL"], vars["MCP_SERVER_URL"] = address, address, address+"/mcp"
 	return agent.Environ(vars)
 }
 
-// relay listens on loopback inside the sandbox and forwards the routes of this sandbox, and no others, to the API. It
-// adds the token, so that the program need not know it. The random end of the address keeps other users of this host
-// out, with which a sandbox may share the network.
+// relay listens on loopback in the sandbox and forwards the routes of this sandbox to the API, with the token, which
+// the program does not need to know. The random path prefix keeps out other users of this host, which may share its
+// network.
 func relay(way http.RoundTripper, cfg agentconfig.Config) (address string, done func(), err error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it returns at once
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // returns immediately
 	if err != nil {
 		return "", nil, fmt.Errorf("listen for the command: %w", err)
 	}
@@ -138,7 +137,7 @@ func relay(way http.RoundTripper, cfg agentconfig.Config) (address string, done 
 			}
 		},
 		Transport: way,
-		ErrorLog:  log.New(io.Discard, "", 0), // it shows as status 502
+		ErrorLog:  log.New(io.Discard, "", 0), // the client gets status 502
 	}
 	prefix := "/" + rand.Text()
 	server := &http.Server{ReadHeaderTimeout: 30 * time.Second, Handler: http.StripPrefix(prefix, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

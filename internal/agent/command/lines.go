@@ -9,20 +9,20 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
-// maxLine bounds a line that may be an event; a longer one is output.
+// maxLine is the maximum length of an event line. A longer line is output.
 const maxLine = 8 << 20
 
-// eventLine is what a line says: {"omoi": "event", "event_type": ..., "event_data": {...}}.
+// eventLine is an event line: {"omoi": "event", "event_type": ..., "event_data": {...}}.
 type eventLine struct {
 	Omoi string         `json:"omoi"`
 	Type string         `json:"event_type"`
 	Data map[string]any `json:"event_data"`
 }
 
-// typeForm is that of the catalogue, and of types that omoi does not know yet.
+// typeForm is the format of event types, including types that omoi does not know yet.
 var typeForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,40}(\.[a-z0-9_]{1,50}){1,2}$`)
 
-// parse reads a line; nil: it is no event that a program may send, and so it is output.
+// parse parses a line; nil: it is not an event that a program may send, and so it is output.
 func parse(line []byte) *eventLine {
 	e := &eventLine{}
 	lines := json.NewDecoder(bytes.NewReader(line))
@@ -39,13 +39,14 @@ func parse(line []byte) *eventLine {
 	return e
 }
 
-// sieve takes the event lines out of what a program prints. It holds back only what may become one.
+// sieve splits the output of a program into event lines and other output. sieve holds back only the start of a possible
+// event line.
 type sieve struct {
 	rest io.Writer
 	take func(*eventLine)
 
-	held  []byte // the beginning of a line that may be an event
-	plain bool   // what is left of this line is output
+	held  []byte // start of a line that may be an event
+	plain bool   // the rest of this line is output
 }
 
 // Write never fails.
@@ -77,7 +78,7 @@ func (s *sieve) add(part []byte, full bool) {
 	}
 }
 
-// end judges the line that is held: also the last one, which nothing ends.
+// end handles the line in held. end is also called for a last line without a newline.
 func (s *sieve) end() {
 	line := s.held
 	s.held = nil

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is no event line is output, and nothing of it is lost, however it is cut.
-func TestOnlyEventLinesAreEvents(t *testing.T) {
+// TestSieve checks that all output which is not an event line is kept, however it is split into writes.
+func TestSieve(t *testing.T) {
 	t.Parallel()
 	const good = `{"omoi":"event","event_type":"agent.message","event_data":{"content":"x"}}`
 	long := `{"omoi":"event","event_type":"agent.message","event_data":{"content":"` + strings.Repeat("x", maxLine) + `"}}`
@@ -62,8 +62,8 @@ func TestOnlyEventLinesAreEvents(t *testing.T) {
 	}
 }
 
-// The last line counts though nothing ends it; words that begin no event are not held back.
-func TestTheLastLineCounts(t *testing.T) {
+// TestSieve_LastLine checks a last line without a newline, and that other text is not held back.
+func TestSieve_LastLine(t *testing.T) {
 	t.Parallel()
 	var rest bytes.Buffer
 	n := 0
@@ -75,7 +75,7 @@ func TestTheLastLineCounts(t *testing.T) {
 	require.Equal(t, 1, n)
 }
 
-func TestTheEndOfAnOutputIsKept(t *testing.T) {
+func TestOutput_KeepsItsEnd(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	o := &output{log: &log}

@@ -14,7 +14,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Reported asks what the program has told of its outcome: by a post to the API, or by a line that it has failed.
+// Reported returns the result if the program reported an outcome by a request to the API, or a failure by a line; nil
+// otherwise.
 func (r *run) Reported(ctx context.Context) (*agent.Result, error) {
 	posted, err := reported(ctx, r.Env)
 	said := r.rec.claim()
@@ -27,10 +28,10 @@ func (r *run) Reported(ctx context.Context) (*agent.Result, error) {
 	case said != nil && fails(said):
 		return r.gaveUp(said), nil
 	}
-	return nil, nil //nolint:nilnil // it has told none
+	return nil, nil //nolint:nilnil // no outcome was reported
 }
 
-// gaveUp tells what the program said: that its work is not done.
+// gaveUp reports the program's own failure.
 func (r *run) gaveUp(said *eventLine) *agent.Result {
 	data := said.Data
 	if said.Type == event.AgentCompleted {
@@ -40,7 +41,8 @@ func (r *run) gaveUp(said *eventLine) *agent.Result {
 	return &agent.Result{Failed: true}
 }
 
-// Failure returns why a run came to nothing. A success that the program has told is judged as any other.
+// Failure returns the failure of the last run. A success that the program reported needs the same validation as any
+// other.
 func (r *run) Failure() *continuous.Failure {
 	gaveUp, failed := r.rec.gaveUp()
 	switch {
@@ -56,7 +58,7 @@ func (r *run) Failure() *continuous.Failure {
 	return r.end.failure()
 }
 
-// Failing adds what the program has said of its outcome, which does not hold.
+// Failing adds the program's reported outcome, without its success.
 func (r *run) Failing(f *continuous.Failure) {
 	said := r.rec.claim()
 	if said == nil {
@@ -70,7 +72,8 @@ func (r *run) Failing(f *continuous.Failure) {
 	}
 }
 
-// Complete tells that the work is done, in the program's words where it has any, unless it has said so itself in continuous mode.
+// Complete reports that the work is complete, with the data that the program reported. In continuous mode it does
+// nothing if the program has reported the end of its iteration.
 func (r *run) Complete(w continuous.Work) {
 	if r.Env.Config.Continuous && r.rec.saidSo() {
 		return
@@ -87,7 +90,7 @@ func (r *run) Complete(w continuous.Work) {
 	r.Env.Report.Emit(kind, r.rec.completion(data))
 }
 
-// class is that of a program that ended without success.
+// class returns the failure class of a program that ended without success.
 func (e *end) class() task.FailureClass {
 	switch e.Outcome {
 	case proc.OutOfMemory, proc.Limit:
@@ -99,7 +102,7 @@ func (e *end) class() task.FailureClass {
 	return task.ClassAgentError
 }
 
-// well reports whether the program ended by itself, with success.
+// well reports whether the program ended by itself with exit code 0.
 func (e *end) well() bool { return e.Outcome == proc.Exited && e.ExitCode == 0 }
 
 func (e *end) failure() *continuous.Failure {

@@ -11,26 +11,26 @@ import (
 	"github.com/omoi-dev/omoi/internal/cost"
 )
 
-// place is the state of a run on disk, from which a restarted agent continues.
+// place is the state of a run on disk, from which a restarted omoi-agent continues.
 type place struct {
 	continuous.State
 
 	Turn  int   `json:"turn"`
-	Files int   `json:"files"` // that were changed
-	Spent spent `json:"spent"` // by runs of the program that have ended
+	Files int   `json:"files"` // number of changed files
+	Spent spent `json:"spent"` // by ended runs of the program
 
 	path string
 }
 
 func openPlace(dir string) *place {
 	p := &place{path: filepath.Join(dir, "command.json")}
-	_ = statefile.Load(p.path, p) // without it the run begins
+	_ = statefile.Load(p.path, p) // without the file the run starts from the beginning
 	return p
 }
 
 func (p *place) save() error { return statefile.Save(p.path, p) }
 
-// spent is what a program says that it has cost.
+// spent is the cost that a program reports.
 type spent struct {
 	Cost       float64 `json:"cost_usd"`
 	Input      float64 `json:"input_tokens"`
@@ -45,13 +45,13 @@ func (s spent) plus(o spent) spent {
 	}
 }
 
-// sum keeps what a program tells of itself a number that JSON has.
+// sum keeps a sum of reported numbers within the range of JSON.
 func sum(a, b float64) float64 {
-	const most = 1e15 // more than anything costs
+	const most = 1e15 // above any real cost or number of tokens
 	return min(a+b, most)
 }
 
-// over takes what is said later of the same sums.
+// over combines two reports of the same totals: the larger value counts.
 func (s spent) over(o spent) spent {
 	return spent{
 		max(s.Cost, o.Cost), max(s.Input, o.Input), max(s.Output, o.Output), max(s.CacheRead, o.CacheRead), max(s.CacheWrite, o.CacheWrite),
@@ -59,7 +59,7 @@ func (s spent) over(o spent) spent {
 }
 
 func (s spent) data() map[string]any {
-	unknown := s.Cost == 0 && s.Input+s.Output > 0 // it used a model and says no price
+	unknown := s.Cost == 0 && s.Input+s.Output > 0 // tokens without a cost
 	data := map[string]any{"cost_usd": cost.Known(s.Cost, unknown)}
 	if unknown {
 		data["cost_unknown"] = true
@@ -70,7 +70,7 @@ func (s spent) data() map[string]any {
 	return data
 }
 
-// tokensOf reads the tokens that the data of an event names.
+// tokensOf returns the tokens in the data of an event.
 func tokensOf(data map[string]any) spent {
 	return spent{
 		Input: number(data["input_tokens"]), Output: number(data["output_tokens"]),
@@ -78,7 +78,7 @@ func tokensOf(data map[string]any) spent {
 	}
 }
 
-// number is what a line says; what is no sum is none.
+// number returns a number of an event's data, 0 if it is invalid or negative.
 func number(value any) float64 {
 	n, ok := value.(json.Number)
 	if !ok {

@@ -20,14 +20,14 @@ type program struct {
 	*stdio.Process
 
 	out   *output
-	asked chan struct{} // closed to interrupt it
-	stop  func()        // closes it
+	asked chan struct{} // closed to interrupt the program
+	stop  func()        // closes asked
 	told  []telling
-	first int   // how many of them it was told from its beginning on
-	size  int64 // of all that it was told
+	first int   // number of messages sent at its start
+	size  int64 // bytes of all messages
 }
 
-// telling is a message that the program was told, and where its line ends.
+// telling is a message that was sent to the program, with the offset of its end.
 type telling struct {
 	message inbox.Message
 	end     int64
@@ -50,7 +50,7 @@ func start(ctx context.Context, env agent.Env, environ []string, log io.Writer, 
 	return p, err
 }
 
-// tell gives the program a message by its standard input.
+// tell writes a message to the program's standard input.
 func (p *program) tell(m inbox.Message) error {
 	line, err := json.Marshal(map[string]any{
 		"omoi": "message", "id": m.ID, "message_type": m.Type, "content": m.Content, "sender_kind": m.SenderKind, "sender_id": m.SenderID,
@@ -60,7 +60,7 @@ func (p *program) tell(m inbox.Message) error {
 		err = p.In.Send(append(line, '\n'))
 	}
 	if err != nil {
-		return fmt.Errorf("tell the program: %w", err)
+		return fmt.Errorf("send a message to the program: %w", err)
 	}
 	p.size += int64(len(line)) + 1
 	p.told = append(p.told, telling{m, p.size})
@@ -68,11 +68,11 @@ func (p *program) tell(m inbox.Message) error {
 }
 
 const (
-	maxKept = 64 << 10 // of the end of an output
-	maxTail = 5000     // bytes of it that are reported
+	maxKept = 64 << 10 // bytes of output that are kept
+	maxTail = 5000     // bytes of output that are reported
 )
 
-// output is what a program printed that is no event: it goes to the log, and its end is kept.
+// output writes the program's output to the log, and keeps its end.
 type output struct {
 	log io.Writer
 
@@ -92,7 +92,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// text is the end of it, without what hide takes out.
+// text returns the end of the output after hide has removed secrets; hide may be nil.
 func (o *output) text(hide func(string) string) string {
 	o.mu.Lock()
 	text := string(o.kept[max(len(o.kept)-maxKept, 0):])

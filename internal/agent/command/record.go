@@ -14,35 +14,36 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
-// recorder reports what a program says by its lines, and which files it has changed. mu guards what it knows;
-// nobody holds it while something is reported or the work tree is looked at.
+// recorder reports the program's event lines and its changes of files. mu guards its state, and is not held during a
+// report or a comparison of the work tree.
 type recorder struct {
 	env     agent.Env
 	limits  continuous.Limits
 	changes func() (found []diff.Change, total int, skipped []string)
-	begin   func()         // a round of continuous mode, of a program that speaks
-	full    chan string    // the limit that was reached
-	log     transcript.Log // of the event lines; none of another program: it may send its own
+	begin   func()      // begins an iteration of continuous mode, if none has begun
+	full    chan string // the limit that was reached
+	// Transcript of the event lines; empty without event lines, because the program may send its own.
+	log transcript.Log
 
-	looking sync.Mutex // held by who looks
-	skipped []string   // that were told of
+	looking sync.Mutex // held during a comparison
+	skipped []string   // paths that were reported last
 
 	mu      sync.Mutex
 	place   *place
-	now     spent           // by the run that is under way
-	turns   int             // before the run that is under way
-	said    string          // in its last message
-	files   map[string]bool // that were changed
-	own     map[string]bool // of which the program itself has told since they were looked at
-	spoke   bool            // it speaks event lines
-	begun   bool            // the iteration that is under way
-	outcome *eventLine      // by which it told the outcome of all: held back until the work was judged
-	told    chan struct{}   // that it did
-	ended   *eventLine      // by which it told the end of a round
+	now     spent           // cost of the current run
+	turns   int             // turns before the current run
+	said    string          // last message
+	files   map[string]bool // changed files
+	own     map[string]bool // changed files that the program reported since the last comparison
+	spoke   bool            // the program prints event lines
+	begun   bool            // the current iteration has begun
+	outcome *eventLine      // reported outcome of the task, held back until the validation
+	told    chan struct{}   // signals that outcome is set
+	ended   *eventLine      // reported end of the iteration
 }
 
 func newRecorder(ctx context.Context, env agent.Env, p *place, limits continuous.Limits) *recorder {
-	watch, whole := env.Watch(ctx), context.WithoutCancel(ctx) // what was done until a stop counts
+	watch, whole := env.Watch(ctx), context.WithoutCancel(ctx) // changes until a stop count
 	return &recorder{
 		env: env, limits: limits, place: p,
 		log: transcript.Log{Path: filepath.Join(env.Config.Dir, "transcript.jsonl")}, files: map[string]bool{}, own: map[string]bool{},
@@ -50,7 +51,7 @@ func newRecorder(ctx context.Context, env agent.Env, p *place, limits continuous
 	}
 }
 
-// take reports one event line.
+// take handles one event line.
 func (r *recorder) take(e *eventLine) {
 	if event.Is(e.Type, event.Changes) {
 		id, _ := e.Data["tool_use_id"].(string)
@@ -77,7 +78,7 @@ func (r *recorder) first(flag *bool) bool {
 	return !before
 }
 
-// know takes in what a line says; false: it is not told on, or not yet.
+// know records the data of a line, and reports whether the line becomes an event now.
 func (r *recorder) know(e *eventLine) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,13 +105,13 @@ func (r *recorder) know(e *eventLine) bool {
 	return r.ends(e)
 }
 
-// edited notes a changed file.
+// edited records a changed file.
 func (r *recorder) edited(path string) {
 	r.files[path] = true
 	r.place.Files = max(r.place.Files, len(r.files))
 }
 
-// inside is a path as the look at the work tree names it.
+// inside returns a path as the comparison of the work tree names it.
 func (r *recorder) inside(path string) string {
 	if rel, err := filepath.Rel(r.env.Config.Workspace, path); err == nil && filepath.IsLocal(rel) {
 		path = rel
@@ -118,8 +119,7 @@ func (r *recorder) inside(path string) string {
 	return filepath.ToSlash(filepath.Clean(path))
 }
 
-// look reports what has changed in the work tree since it was looked at last, but for what the program
-// has told of itself.
+// look reports the changes of the work tree since the last comparison, except those that the program reported.
 func (r *recorder) look(id string) {
 	r.looking.Lock()
 	defer r.looking.Unlock()
@@ -144,7 +144,7 @@ func (r *recorder) saw(path string) (turn int, told bool) {
 	return r.place.Turn, told
 }
 
-// watchLimits says once which limit leaves no room for more.
+// watchLimits reports a reached limit once.
 func (r *recorder) watchLimits() {
 	if reason := r.reached(); reason != "" {
 		select {
@@ -167,7 +167,7 @@ func (r *recorder) reached() string {
 	return ""
 }
 
-// again forgets what was of one run of the program: another one begins.
+// again resets the fields of one run of the program.
 func (r *recorder) again() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -179,7 +179,7 @@ func (r *recorder) again() {
 	r.full, r.told = make(chan string, 1), make(chan struct{}, 1)
 }
 
-// tell takes the output for what a program said that has no words of its own.
+// tell uses the output as the last message if the program sent none.
 func (r *recorder) tell(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

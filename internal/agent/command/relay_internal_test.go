@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestEveryAddressOfTheAPIIsTheRelays(t *testing.T) {
+func TestWithAddress(t *testing.T) {
 	t.Parallel()
 	got := withAddress([]string{
 		"A=1", "CALLBACK_URL=unix:///s", "MCP_SERVER_URL=unix:///s/mcp", "CALLBACK_URLS=kept", "OMOIOS_API_URL=unix:///s",

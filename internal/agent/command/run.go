@@ -18,28 +18,28 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// run is all runs of the program: each is a turn of its [continuous.Driver].
+// run is all runs of the program; each is a turn of its [continuous.Driver].
 type run struct {
 	*continuous.Driver
 
 	log   io.Writer
-	every time.Duration // between two looks at the work tree
+	every time.Duration // interval between comparisons of the work tree
 	rec   *recorder
 
-	feedback string // why the run before was not the last
-	end      *end   // of the newest run
+	feedback string // reason for a further run
+	end      *end   // end of the newest run
 }
 
-// end is how a run of the program ended.
+// end is the end of one run of the program.
 type end struct {
 	proc.Result
 
 	output      string
-	stop        string // the limit at which we stopped it
+	stop        string // limit at which omoi stopped the program; empty: none
 	interrupted bool
 }
 
-// Turn runs the program to its end. What it has said of its outcome goes before how it was stopped.
+// Turn runs the program to its end. An outcome that the program reported has priority over a limit or an interrupt.
 func (r *run) Turn(ctx context.Context, step continuous.Step) (*continuous.Turn, error) {
 	r.Env.Doing.SetStatus(reporter.StatusRunning)
 	r.rec.again()
@@ -75,7 +75,7 @@ func (r *run) Turn(ctx context.Context, step continuous.Step) (*continuous.Turn,
 	return &continuous.Turn{Stop: r.end.stop, Interrupted: r.end.interrupted}, ctx.Err()
 }
 
-// Close has nothing to do: a turn ends with the program.
+// Close does nothing, because a turn ends with the program.
 func (*run) Close(context.Context) (*continuous.Failure, bool) { return nil, false }
 
 // settle settles the messages that were sent to the program. The next run gets unread ones, except those that the
@@ -83,7 +83,7 @@ func (*run) Close(context.Context) (*continuous.Failure, bool) { return nil, fal
 func (r *run) settle(p *program) {
 	for i, told := range p.told {
 		switch {
-		case told.end <= p.Heard: // to its end
+		case told.end <= p.Heard: // read completely
 			r.Env.Inbox.Used(told.message.ID)
 		case i < p.first:
 			r.Env.Drop(told.message, "the program did not read it")
@@ -93,7 +93,7 @@ func (r *run) settle(p *program) {
 	}
 }
 
-// Once reports whether the program neither says nor hears anything: it would do the same again.
+// Once reports whether the program neither prints event lines nor reads messages: another run would do the same again.
 func (r *run) Once() bool {
 	r.rec.mu.Lock()
 	defer r.rec.mu.Unlock()
@@ -107,10 +107,10 @@ func (r *run) begin() {
 	}
 }
 
-// maxFeedback is less than Linux allows a variable.
+// maxFeedback is the maximum bytes of the feedback variable, below the 128 KiB that Linux allows.
 const maxFeedback = 90 << 10
 
-// withFeedback is the environment of another run: it says why the one before was not the last.
+// withFeedback returns the environment with the reason for a further run.
 func (r *run) withFeedback() []string {
 	if r.feedback == "" {
 		return r.Environ
@@ -119,7 +119,7 @@ func (r *run) withFeedback() []string {
 	return append(slices.Clone(r.Environ), "OMOI_FEEDBACK="+strings.ToValidUTF8(text[:min(len(text), maxFeedback)], ""))
 }
 
-// lookAround looks at the work tree while the program says nothing. A tree that takes long is looked at less often.
+// lookAround compares the work tree at intervals. The interval grows to ten times the duration of a comparison.
 func (r *run) lookAround(ctx context.Context) {
 	for delay := r.every; wait.For(ctx, delay) == nil; {
 		began := time.Now()
@@ -128,7 +128,7 @@ func (r *run) lookAround(ctx context.Context) {
 	}
 }
 
-// follow brings to the program what is said to it, and stops it for an interrupt or at a limit.
+// follow delivers messages to the program, and stops it for an interrupt or at a limit.
 func (r *run) follow(p *program) *end {
 	e, stopping := &end{}, (*inbox.Message)(nil)
 	waiting, late := r.Later, (<-chan time.Time)(nil)
@@ -141,7 +141,7 @@ func (r *run) follow(p *program) *end {
 			switch {
 			case !ok:
 				heard = nil
-			case m.Type == inbox.TypeInterrupt: // what follows says how to go on
+			case m.Type == inbox.TypeInterrupt: // later messages say how to continue
 				stopping, heard = &m, nil
 				p.stop()
 			default:
@@ -153,12 +153,12 @@ func (r *run) follow(p *program) *end {
 		case <-r.Time:
 			e.stop = cmp.Or(e.stop, continuous.StopTime)
 			p.stop()
-		case <-r.rec.told: // nothing more is expected of it
+		case <-r.rec.told: // the program has nothing left to do
 			late = time.After(r.Env.Config.Grace)
 		case <-late:
 			p.stop()
 		case <-p.Over:
-			if e.interrupted = stopping != nil; e.interrupted { // at once, whatever is still to be read
+			if e.interrupted = stopping != nil; e.interrupted { // immediately, before the rest of the output
 				r.Env.Interrupted(*stopping)
 			}
 			<-p.Drained
@@ -168,7 +168,7 @@ func (r *run) follow(p *program) *end {
 	}
 }
 
-// say tells the program what can be told; the rest is for the next run.
+// say sends messages to the program. Messages that cannot be sent wait for the next run.
 func (r *run) say(p *program, messages []inbox.Message) {
 	for _, m := range messages {
 		if p.In == nil || p.tell(m) != nil {
@@ -177,7 +177,7 @@ func (r *run) say(p *program, messages []inbox.Message) {
 	}
 }
 
-// Save keeps how far the work is, and counts its time until now.
+// Save writes the state and counts the working time until now.
 func (r *run) Save() {
 	r.rec.mu.Lock()
 	defer r.rec.mu.Unlock()
@@ -189,7 +189,7 @@ func (r *run) Save() {
 	}
 }
 
-// Standing returns where the program stands.
+// Standing returns the current state of the program's work.
 func (r *run) Standing() continuous.Standing {
 	r.rec.mu.Lock()
 	defer r.rec.mu.Unlock()

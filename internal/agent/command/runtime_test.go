@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// start runs a shell script as the agent, in this process; the returned function waits for its exit code.
+// start runs a shell script as the agent, in this process. The returned function waits for its exit code.
 func start(t *testing.T, server *agenttest.Server, does string, edit func(*agentconfig.Config)) (wait func() int) {
 	t.Helper()
 	home := t.TempDir()
@@ -54,8 +54,9 @@ func start(t *testing.T, server *agenttest.Server, does string, edit func(*agent
 	return func() int { return <-code }
 }
 
-// While a program speaks, hears, changes files, goes round and is stopped, everybody looks at the same things.
-func TestAProgramIsFollowed(t *testing.T) {
+// TestRun_ConcurrentAccess runs a program that prints events, reads messages, changes files, iterates and is stopped,
+// for the race detector.
+func TestRun_ConcurrentAccess(t *testing.T) {
 	server := agenttest.New(t)
 	wait := start(t, server, `
 event() { printf '{"omoi":"event","event_type":"%s","event_data":%s}\n' "$1" "$2"; }
@@ -78,8 +79,8 @@ read -r said; event agent.message '{"content":"heard"}'; [ -n "$OMOI_FEEDBACK" ]
 	require.NotEmpty(t, server.Of("agent.file_edited"))
 }
 
-// What is said behind an interrupt is for the next run, and not for a program that is being stopped.
-func TestWhatFollowsAnInterruptIsTheNextRuns(t *testing.T) {
+// TestInterrupt_LaterMessages checks that messages after an interrupt go to the next run.
+func TestInterrupt_LaterMessages(t *testing.T) {
 	server := agenttest.New(t)
 	wait := start(t, server, `
 if [ ! -e begun ]; then touch begun; trap '' INT; echo '{"omoi":"event","event_type":"agent.message","event_data":{}}'; cat; sleep 1000; fi
@@ -92,8 +93,8 @@ read -r said; exit 0`, func(*agentconfig.Config) {})
 	require.Empty(t, server.Of("agent.error"))
 }
 
-// What changes while a program says nothing is seen before it ends.
-func TestAQuietProgramIsLookedAt(t *testing.T) {
+// TestLookAround checks that changes of a program without event lines are reported before its end.
+func TestLookAround(t *testing.T) {
 	server, dir := agenttest.New(t), t.TempDir()
 	wait := start(t, server, `echo x > changed; while [ ! -e "`+dir+`/go" ]; do sleep 0.02; done`, func(*agentconfig.Config) {})
 	server.Wait(t, agenttest.Has("agent.file_edited", 1))
@@ -103,8 +104,8 @@ func TestAQuietProgramIsLookedAt(t *testing.T) {
 	require.Len(t, server.Of("agent.file_edited"), 1)
 }
 
-// A program that has printed an event line runs all its iterations, silent or not.
-func TestASilentRoundOfASpeakerCounts(t *testing.T) {
+// TestContinuous_SilentIteration checks that an iteration without event lines counts if an earlier one had some.
+func TestContinuous_SilentIteration(t *testing.T) {
 	server := agenttest.New(t)
 	wait := start(t, server, `
 [ -e begun ] || { touch begun; echo '{"omoi":"event","event_type":"agent.message","event_data":{}}'; }
@@ -117,8 +118,8 @@ exit 0`, func(cfg *agentconfig.Config) {
 	require.Len(t, server.Of("iteration.started"), 2)
 }
 
-// An interrupt ends a test command that is under way.
-func TestAnInterruptEndsAValidation(t *testing.T) {
+// TestInterrupt_DuringValidation checks that an interrupt ends a test command.
+func TestInterrupt_DuringValidation(t *testing.T) {
 	server, dir := agenttest.New(t), t.TempDir()
 	wait := start(t, server, `[ -e "`+dir+`/again" ] && read -r said; touch "`+dir+`/again"; exit 0`, func(cfg *agentconfig.Config) {
 		cfg.Continuous, cfg.TestCommand = true, `[ -e "`+dir+`/tested" ] || { touch "`+dir+`/tested"; sleep 1000; }`

@@ -10,48 +10,49 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Agent is a coding agent that works in turns: all that a runtime gives a [Driver].
+// Agent is a coding agent that works in turns. A runtime implements it for a [Driver].
 type Agent interface {
-	// Turn has the agent work on a step until nothing more is expected of it, and brings to it what is said meanwhile.
-	// The error is that of ctx, or of an agent that cannot be started.
+	// Turn makes the agent work on a step until it stops, and delivers messages meanwhile. The error is that of ctx, or
+	// of an agent that cannot start.
 	Turn(ctx context.Context, step Step) (*Turn, error)
-	// Reported returns the result of an agent that has reported its outcome by itself; nil: it has not.
+	// Reported returns the result of an agent that has reported its outcome itself; nil: it has not.
 	Reported(ctx context.Context) (*agent.Result, error)
-	// Failure returns why the last turn came to nothing; nil: it went well.
+	// Failure returns the failure of the last turn; nil: it succeeded.
 	Failure() *Failure
-	// Once reports whether an attempt has one turn: the agent says and hears nothing, and would do the same again.
+	// Once reports whether an attempt has one turn only, because the agent neither reports nor reads anything, and
+	// would do the same again.
 	Once() bool
 	// Next waits for a message. ok is false if none came in time.
 	Next(ctx context.Context, patience time.Duration) (m inbox.Message, ok bool, err error)
-	// Close lets the agent's program end while messages are still taken, and judges that end.
+	// Close ends the agent's program while messages are still received, and returns the failure of that end.
 	Close(ctx context.Context) (f *Failure, interrupted bool)
-	// Standing returns where the agent stands.
+	// Standing returns the current state of the agent's work.
 	Standing() Standing
-	// Save keeps where the agent stands for a restart, and the [State] with it.
+	// Save writes this state and the [State] to disk, for a restart.
 	Save()
-	// Failing adds what the agent knows to a failure that is about to be reported.
+	// Failing adds the agent's own data to a failure before it is reported.
 	Failing(f *Failure)
-	// Complete reports that the agent's work is done.
+	// Complete reports that the agent's work is complete.
 	Complete(w Work)
 }
 
-// Step is the next input of an agent. The zero value is the task itself.
+// Step is the next input of an agent. The zero value means the task itself.
 type Step struct {
 	Text string
-	Of   inbox.Message // from which it comes, if it does
+	Of   inbox.Message // message that the step comes from, if any
 }
 
 // FromMessage reports whether the step comes from a message.
 func (s Step) FromMessage() bool { return s.Of.ID != "" || s.Of.Content != "" }
 
-// Turn is how a turn ended.
+// Turn is the end of a turn.
 type Turn struct {
-	Said        string // the text that the agent ended it with, of an agent that is prompted
-	Stop        string // the limit at which it was stopped
+	Said        string // final text of a prompted agent
+	Stop        string // limit at which the agent was stopped; empty: none
 	Interrupted bool   // by a message
 }
 
-// Failure is why a turn, and with it a single run, came to nothing.
+// Failure is the failure of a turn, and so of a single run.
 type Failure struct {
 	Class  task.FailureClass
 	Kind   string // error_type
@@ -59,11 +60,11 @@ type Failure struct {
 	Code   task.ReasonCode
 	Text   string
 	Phase  string         // default initial_task
-	Reset  time.Time      // when the provider's limit ends, if that is known
-	Data   map[string]any // what else the event says
+	Reset  time.Time      // end of the provider's limit, if known
+	Data   map[string]any // further data of the event
 }
 
-// AtLimit is the end at a limit of turns or cost.
+// AtLimit returns the failure at a limit of turns or cost.
 func AtLimit(stop string, now Standing) *Failure {
 	kind, name := "max_budget", "MAX_BUDGET_USD"
 	if stop == StopTurns {

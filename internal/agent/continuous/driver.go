@@ -12,25 +12,26 @@ import (
 	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
-// Driver decides what follows each turn of an agent: another one, or the end. It is the same for every runtime.
+// Driver decides what follows each turn of an agent: another one or the end. Driver is the same for every runtime.
 type Driver struct {
 	Loop
 
 	Agent Agent
-	// Prompted agents learn from their prompts to say that they are done, and how to give a verdict.
+	// Prompted agents learn from their prompts how to report that the work is done, and how to give a verdict.
 	Prompted bool
 	Deaf     bool // the agent reads no messages
 	Vars     map[string]string
-	Environ  []string // of the test command
+	Environ  []string // environment of the test command
 
 	Receiver *agent.MessageReceiver
-	Later    []inbox.Message // additional messages for the next turn
+	Later    []inbox.Message // messages that wait for the next turn
 	Time     <-chan struct{} // closed when the time of continuous mode is over
 
-	reminded int // how often a validator was asked for its verdict
+	reminded int  // number of reminders to a validator
+	asking   bool // the current turn asks the agent to commit
 }
 
-// NewDriver makes the driver of an agent, whose state outlives restarts. From now on its time counts.
+// NewDriver returns the driver of an agent, and starts the clock of its working time. state survives restarts.
 func NewDriver(a Agent, env agent.Env, vars map[string]string, state *State) *Driver {
 	state.Since = uptime.Now()
 	d := &Driver{Loop: Loop{Env: env, Asks: AsksOf(vars), Limits: Read(vars, env.Config.Continuous), State: state, Now: a.Standing}, Agent: a, Vars: vars}
@@ -40,7 +41,7 @@ func NewDriver(a Agent, env agent.Env, vars map[string]string, state *State) *Dr
 	return d
 }
 
-// Run takes turn after turn until the task has an outcome.
+// Run runs turns until the task has an outcome.
 func (d *Driver) Run(ctx context.Context) (agent.Result, error) {
 	d.Receiver = agent.Listen(ctx, d.Env.Inbox)
 	for next := (&Step{}); ; {
@@ -52,24 +53,34 @@ func (d *Driver) Run(ctx context.Context) (agent.Result, error) {
 		if next, res, err = d.after(ctx, end); err != nil || next == nil {
 			return res, err
 		}
+		if next.FromMessage() {
+			d.State.Account = ""
+		}
 	}
 }
 
 func (d *Driver) after(ctx context.Context, end *Turn) (*Step, agent.Result, error) {
 	if res, err := d.Agent.Reported(ctx); res != nil || err != nil {
+		if res != nil && !res.Failed {
+			d.Env.Leftovers.Commit(ctx, d.Env.Leftovers.Find(ctx))
+		}
 		return nil, *cmp.Or(res, &agent.Result{}), err
 	}
-	f := d.Agent.Failure()
+	f, asked := d.Agent.Failure(), d.asking
+	d.asking = false
 	switch {
 	case end.Interrupted:
 		return d.stand(ctx)
 	case d.Env.Config.Continuous:
 		return d.judge(ctx, end, f)
-	case f != nil:
+	case f != nil && !asked: // the work was done before the agent was asked
 		return nil, d.fail(f), nil
 	}
 	if next, err := d.verdict(ctx, end); next != nil || err != nil {
 		return next, agent.Result{}, err
+	}
+	if next := d.askToCommit(ctx); next != nil {
+		return next, agent.Result{}, nil
 	}
 	next, f, err := d.addition(ctx, end, d.Env.Patience())
 	switch {
@@ -77,11 +88,11 @@ func (d *Driver) after(ctx context.Context, end *Turn) (*Step, agent.Result, err
 		return next, agent.Result{}, err
 	case end.Interrupted:
 		return d.stand(ctx)
-	case f != nil:
+	case f != nil && !asked:
 		return nil, d.fail(f), nil
 	}
-	w := Look(ctx, d.Env, d.Asks)
-	if err := ctx.Err(); err != nil { // nobody knows what could not be looked at
+	w := d.commit(ctx, d.Env.Leftovers.Find(ctx), Look(ctx, d.Env, d.Asks))
+	if err := ctx.Err(); err != nil { // without ctx the check is incomplete
 		return nil, agent.Result{}, err
 	}
 	if text := w.Undone(d.Env, d.Vars); text != "" {
@@ -91,7 +102,7 @@ func (d *Driver) after(ctx context.Context, end *Turn) (*Step, agent.Result, err
 	return nil, agent.Result{}, ctx.Err()
 }
 
-// fail reports why there is nothing more to expect, with what there is: words and bill.
+// fail reports a failure with the agent's last text and its bill.
 func (d *Driver) fail(f *Failure) agent.Result {
 	d.Agent.Failing(f)
 	d.Agent.Save()

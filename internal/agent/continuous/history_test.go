@@ -19,8 +19,8 @@ export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER
 commit() { git commit -q --allow-empty -m "$1"; }
 `
 
-// Work is at least one commit on top of the one with which the task began; whatever else stands there is none.
-func TestWorkStandsOnItsBase(t *testing.T) {
+// TestLook_WorkStandsOnItsBase checks that only commits on top of the base commit count as work.
+func TestLook_WorkStandsOnItsBase(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git here")
@@ -68,8 +68,9 @@ func TestWorkStandsOnItsBase(t *testing.T) {
 	}
 }
 
-// Where a task may change nothing it is done without a commit, if nothing is left lying about, no other branch or stash holds work, and the branch stands where it was.
-func TestATaskMayChangeNothing(t *testing.T) {
+// TestUndone_TaskMayChangeNothing checks a task that may change nothing: it is done without a commit, if the work tree
+// is clean, no other branch or stash has commits, and the branch has not moved.
+func TestUndone_TaskMayChangeNothing(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git here")
@@ -91,8 +92,8 @@ func TestATaskMayChangeNothing(t *testing.T) {
 	}
 }
 
-// What is changed and not committed is said once, in one line, with what is to be done about it.
-func TestWhatIsNotCommittedIsSaidOnce(t *testing.T) {
+// TestAsked_NotCommitted checks that uncommitted changes are named once, in one line, with the next step.
+func TestAsked_NotCommitted(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git here")

@@ -9,26 +9,25 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// DefaultBudget is what an attempt may cost, in dollars, where nobody says anything else; in continuous
-// mode it is [DefaultTotal].
+// DefaultBudget is the default budget of an attempt in USD, and DefaultTotal that of continuous mode.
 const (
 	DefaultBudget = 10
 	DefaultTotal  = 20
 )
 
-// Limits are those of the attempt, over all runs of the agent's program; in continuous mode those of
-// all rounds, but for the turns, which each round has.
+// Limits are the limits of an attempt, over all runs of the agent's program. In continuous mode Turns applies to each
+// iteration, and the others to all of them.
 type Limits struct {
-	Turns int     // 0: none
-	Cost  float64 // dollars
+	Turns int     // 0: no limit
+	Cost  float64 // USD
 
-	// Of continuous mode.
+	// For continuous mode.
 	Iterations, Errors int
 	Duration           time.Duration
-	Signal             string // by which an agent says that it is done
+	Signal             string // text with which an agent reports that the work is done
 }
 
-// Read reads the limits from the environment of the agent's program.
+// Read returns the limits in the environment of the agent's program.
 func Read(vars map[string]string, continuous bool) Limits {
 	l := Limits{Turns: int(number(vars["MAX_TURNS"], 0)), Cost: number(vars["MAX_BUDGET_USD"], DefaultBudget)}
 	if !continuous {
@@ -49,12 +48,13 @@ func number(text string, def float64) float64 {
 	return def
 }
 
-// mostLimit is above what anybody means, and within what every limit can hold.
+// mostLimit is the largest valid limit, which every type of limit can represent.
 const mostLimit = 1e9
 
-// Check rejects an invalid limit: a task must not run without a limit that a user has set.
+// Check rejects an invalid limit, because a task must not run without a limit that a user has set.
 func Check(vars map[string]string) error {
-	least := map[string]float64{"MAX_TURNS": 1, "MAX_ITERATIONS": 1, "MAX_CONSECUTIVE_ERRORS": 1} // the rest may be less than one
+	// The others may be fractions.
+	least := map[string]float64{"MAX_TURNS": 1, "MAX_ITERATIONS": 1, "MAX_CONSECUTIVE_ERRORS": 1}
 	for _, name := range []string{
 		"MAX_TURNS", "MAX_BUDGET_USD", "MAX_TOTAL_COST_USD", "MAX_ITERATIONS", "MAX_CONSECUTIVE_ERRORS", "MAX_DURATION_SECONDS",
 	} {
@@ -65,7 +65,7 @@ func Check(vars map[string]string) error {
 	return nil
 }
 
-// Left is how much of the time of continuous mode is left.
+// Left returns the remaining working time of continuous mode.
 func (l Limits) Left(s *State) time.Duration {
 	return l.Duration - time.Duration(s.WorkedMS)*time.Millisecond
 }

@@ -17,41 +17,46 @@ const (
 	StopCost       = "max_cost_reached"
 	StopTime       = "max_duration_reached"
 	StopErrors     = "consecutive_errors"
-	StopTurns      = "max_turns_reached" // of a round, or of a single run
+	StopTurns      = "max_turns_reached" // of an iteration or a single run
 )
 
-// State is where continuous mode stands; it is kept over restarts of the agent.
+// State is the state of continuous mode, which survives restarts of omoi-agent.
 type State struct {
 	Iteration int `json:"iteration"`
 	Passed    int `json:"passed"`
-	Failed    int `json:"failed"` // in a row
-	// Error is what the newest failed round failed of.
-	Error    string `json:"error,omitempty"`
-	Signals  int    `json:"signals"`
+	Failed    int `json:"failed"` // consecutive failures
+	// Error is the error of the last failed iteration.
+	Error   string `json:"error,omitempty"`
+	Signals int    `json:"signals"`
+	// Asked is true once the agent was asked to commit what it had left.
+	Asked bool `json:"asked,omitempty"`
+	// Account is the agent's last message before that.
+	Account  string `json:"account,omitempty"`
 	WorkedMS int64  `json:"worked_ms"`
 
-	Since time.Duration `json:"-"` // until when WorkedMS is counted, by [uptime.Now]
+	Since time.Duration `json:"-"` // WorkedMS counts until this time of [uptime.Now]
 }
 
-// Count counts the time of work until now, whatever the wall clock says. What is less than a millisecond counts the next time.
+// Count adds the working time until now, independent of the wall clock. A remainder below a millisecond counts the next
+// time.
 func (s *State) Count() {
 	worked := (uptime.Now() - s.Since).Truncate(time.Millisecond)
 	s.Since += worked
 	s.WorkedMS += worked.Milliseconds()
 }
 
-// Standing is the state of an agent between two iterations.
+// Standing is the state of an agent's work.
 type Standing struct {
-	Cost    float64        // so far
+	Cost    float64        // USD so far
 	Bill    map[string]any // tokens and cost so far, as the data of an event
 	Session string
 	Turns   int
-	Files   int            // that were changed
-	Said    string         // what it said last
-	Told    map[string]any // what it says itself of the end; nil: nothing
+	Files   int            // number of changed files
+	Said    string         // last text
+	Told    map[string]any // the agent's own data of the end; nil: none
 }
 
-// Loop reports the rounds of one agent's continuous mode.
+// Loop reports the iterations of an agent's continuous mode.
 type Loop struct {
 	Env    agent.Env
 	Asks   Asks
@@ -60,7 +65,7 @@ type Loop struct {
 	Now    func() Standing
 }
 
-// Begin begins a round.
+// Begin begins an iteration.
 func (l *Loop) Begin(prompt string) {
 	if l.State.Iteration == 0 {
 		l.Env.Report.Emit(event.ContinuousStarted, map[string]any{
@@ -77,7 +82,7 @@ func (l *Loop) Begin(prompt string) {
 	l.Report(event.IterationStarted, map[string]any{"prompt_preview": textcut.First(prompt, 500)}, Work{})
 }
 
-// Report tells of a round, with where continuous mode stands.
+// Report reports an event of an iteration, with the state of continuous mode.
 func (l *Loop) Report(eventType string, data map[string]any, w Work) {
 	all := l.data(w)
 	maps.Copy(all, data)
@@ -96,15 +101,19 @@ func (l *Loop) data(w Work) map[string]any {
 	return data
 }
 
-// WorkData is what is known of the work; the pull request is omoi's own.
+// WorkData returns the event fields about the work. The pull request is omoi's own, so its fields are empty.
 func (l *Loop) WorkData(w Work) map[string]any {
-	return map[string]any{
+	data := map[string]any{
 		"branch_name": l.Env.Branch(), "code_committed": w.Committed, "code_pushed": w.Pushed, "files_changed": l.Now().Files,
 		"pr_created": false, "pr_url": nil, "pr_number": nil, "ci_status": nil,
 	}
+	if w.ByOmoi > 0 {
+		data["committed_by_omoi"] = w.ByOmoi
+	}
+	return data
 }
 
-// Signalled tells that the agent says that it is done.
+// Signalled reports that the agent's completion signal was found.
 func (l *Loop) Signalled() {
 	l.State.Signals++
 	l.Env.Report.Emit(event.IterationCompletionSignal, map[string]any{

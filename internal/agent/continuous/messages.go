@@ -11,7 +11,7 @@ import (
 )
 
 // stand waits after an interrupt for a message that says how to continue; older messages do not count. Without such a
-// message the agent stays stopped.
+// message the attempt fails as interrupted.
 func (d *Driver) stand(ctx context.Context) (*Step, agent.Result, error) {
 	next, err := d.await(ctx, d.Env.Patience())
 	if next != nil || err != nil {
@@ -19,14 +19,14 @@ func (d *Driver) stand(ctx context.Context) (*Step, agent.Result, error) {
 	}
 	return nil, d.fail(&Failure{
 		Class: task.ClassStopped, Kind: "interrupted", Reason: "interrupted", Code: task.ReasonInterrupted,
-		Text: "The agent was interrupted, and no message came that says how to go on.",
+		Text: "The agent was interrupted, and no message arrived that says how to continue.",
 	}), nil
 }
 
 // await waits for a message and reports that; nil: none arrived in time, or the agent reads no messages.
 func (d *Driver) await(ctx context.Context, patience time.Duration) (*Step, error) {
 	if d.Deaf || patience <= 0 {
-		return nil, nil //nolint:nilnil // nobody is waited for
+		return nil, nil //nolint:nilnil // no message is awaited
 	}
 	m, ok, err := d.Env.AwaitMessage(func() (inbox.Message, bool, error) { return d.Agent.Next(ctx, patience) })
 	if !ok || err != nil {
@@ -35,8 +35,8 @@ func (d *Driver) await(ctx context.Context, patience time.Duration) (*Step, erro
 	return &Step{Of: m}, nil
 }
 
-// addition is what is said of work that is done: where the task asks to wait for that, while the program ends, and in the last
-// moment. Afterwards nobody listens.
+// addition returns a message that came after the work was done: while the task waits for messages, while the program
+// ends, or at the last moment. If there is none, the receiver is closed.
 func (d *Driver) addition(ctx context.Context, end *Turn, patience time.Duration) (*Step, *Failure, error) {
 	if d.Env.Config.WaitForMessages && len(d.Later) == 0 {
 		if next, err := d.await(ctx, patience); next != nil || err != nil {
@@ -44,7 +44,7 @@ func (d *Driver) addition(ctx context.Context, end *Turn, patience time.Duration
 		}
 	}
 	if next := d.lastWord(ctx); next != nil {
-		return next, nil, nil // the program is still there to hear it
+		return next, nil, nil // the program still runs and can read it
 	}
 	d.Receiver = agent.Listen(ctx, d.Env.Inbox)
 	f, interrupted := d.Agent.Close(ctx)
@@ -55,7 +55,8 @@ func (d *Driver) addition(ctx context.Context, end *Turn, patience time.Duration
 	return d.lastWord(ctx), f, nil
 }
 
-// lastWord is a message that came in the last moment. If there is none nobody listens any more.
+// lastWord closes the receiver and returns the first message left in it. If there is one, lastWord opens another
+// receiver.
 func (d *Driver) lastWord(ctx context.Context) *Step {
 	d.Later = slices.DeleteFunc(append(d.Later, d.Receiver.Close()...), func(m inbox.Message) bool {
 		if m.Type == inbox.TypeInterrupt {
@@ -71,8 +72,8 @@ func (d *Driver) lastWord(ctx context.Context) *Step {
 	return next
 }
 
-// attend listens while something else is done. An interrupt, behind which nothing more is taken, and the time limit end
-// that; what else is said waits for the next turn.
+// attend receives messages during do. An interrupt or the time limit ends do; other messages wait for the next turn.
+// After an interrupt, attend receives no more messages.
 func (d *Driver) attend(ctx context.Context, end *Turn, do func(context.Context)) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -103,8 +104,8 @@ func (d *Driver) attend(ctx context.Context, end *Turn, do func(context.Context)
 	}
 }
 
-// TooLate settles messages that were taken and cannot be used any more, so that they do not count as delivered. An
-// agent that was stopped from outside keeps them for its restart.
+// TooLate settles messages that can no longer be delivered, so that they do not count as delivered. An agent that was
+// stopped from outside keeps them for its restart.
 func (d *Driver) TooLate(ctx context.Context) {
 	left := d.Receiver.Close()
 	if ctx.Err() != nil {
@@ -120,7 +121,7 @@ func (d *Driver) TooLate(ctx context.Context) {
 	d.Later = nil
 }
 
-// Next waits for a message, for an agent that has nothing else to do meanwhile.
+// Next waits for a message. Next suits an agent that does nothing else meanwhile.
 func (d *Driver) Next(ctx context.Context, patience time.Duration) (m inbox.Message, ok bool, err error) {
 	select {
 	case m, ok = <-d.Receiver.Heard:

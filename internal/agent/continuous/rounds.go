@@ -13,10 +13,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// maxReason is the maximum length of a failed iteration's reason for the next iteration.
+// maxReason is the maximum bytes of a failed iteration's reason for the next iteration.
 const maxReason = 5000
 
-// Prompt is the text of a step for an agent that is prompted. In continuous mode it begins an iteration.
+// Prompt returns the text of a step for a prompted agent. In continuous mode it begins an iteration.
 func (d *Driver) Prompt(text string) string {
 	if !d.Env.Config.Continuous {
 		return text
@@ -26,8 +26,8 @@ func (d *Driver) Prompt(text string) string {
 	return text
 }
 
-// judge decides what follows an iteration of continuous mode. An agent of one turn has one: its next chance is the next attempt,
-// which is given what went wrong.
+// judge decides what follows an iteration of continuous mode. An agent with one turn has one iteration; its reason for
+// a failure goes to the next attempt.
 func (d *Driver) judge(ctx context.Context, end *Turn, f *Failure) (*Step, agent.Result, error) {
 	once := d.Agent.Once()
 	switch turns := f != nil && f.Reason == StopTurns; {
@@ -50,7 +50,7 @@ func (d *Driver) judge(ctx context.Context, end *Turn, f *Failure) (*Step, agent
 	return d.validated(ctx, end, once)
 }
 
-// validated judges the work of an agent that says that it is done.
+// validated validates the work of an agent that reports it as done.
 func (d *Driver) validated(ctx context.Context, end *Turn, once bool) (*Step, agent.Result, error) {
 	if d.Prompted {
 		d.Signalled()
@@ -72,7 +72,7 @@ func (d *Driver) validated(ctx context.Context, end *Turn, once bool) (*Step, ag
 	case !once:
 		return d.another(w, "The work is not accepted yet:\n\n"+w.Feedback())
 	}
-	return nil, d.fail(&Failure{ // an error carries its text to the next attempt
+	return nil, d.fail(&Failure{ // the text of an error goes to the next attempt
 		Class: task.ClassAgentError, Kind: "validation_failed", Reason: "validation_failed", Phase: "validation",
 		Text: "The work did not pass its validation. " + w.Feedback(),
 	}), nil
@@ -111,13 +111,13 @@ func (d *Driver) accepted(ctx context.Context, end *Turn, w Work, once bool) (*S
 	return nil, d.finish(StopPassed, w), nil
 }
 
-// another ends an iteration that was not the last, unless there are no more of them.
+// another ends an iteration and starts the next one, if the limits allow it.
 func (d *Driver) another(w Work, text string) (*Step, agent.Result, error) {
 	d.completed(w)
 	return d.unlessOver(w, text)
 }
 
-// failed ends an iteration that came to nothing; too many of them in a row end all.
+// failed ends a failed iteration. Too many consecutive failures end continuous mode.
 func (d *Driver) failed(f *Failure) (*Step, agent.Result, error) {
 	const most = 1000
 	d.State.Failed, d.State.Error = d.State.Failed+1, textcut.First(f.Text, most)
@@ -136,8 +136,7 @@ func (d *Driver) unlessOver(w Work, text string) (*Step, agent.Result, error) {
 	return &Step{Text: text}, agent.Result{}, nil
 }
 
-// tellJudged tells how the work was judged. It says nothing of a pull request, which omoi opens of
-// what passes.
+// tellJudged reports the validation. The pull request is not part of it, because omoi opens it for work that passes.
 func (d *Driver) tellJudged(w Work) {
 	d.Env.Report.Emit(event.IterationValidation, map[string]any{
 		"iteration_num": d.State.Iteration, "passed": len(w.Wrong) == 0, "feedback": w.Feedback(), "errors": append([]string{}, w.Wrong...),
@@ -145,14 +144,14 @@ func (d *Driver) tellJudged(w Work) {
 	})
 }
 
-// completed ends a round that went well, whether its work passes or not.
+// completed reports the end of an iteration without failure, whether its work passes or not.
 func (d *Driver) completed(w Work) {
 	d.State.Passed++
 	now := d.Now()
 	d.Report(event.IterationCompleted, map[string]any{"cost_usd": now.Bill["cost_usd"], "output_preview": textcut.First(now.Said, 1000)}, w)
 }
 
-// over is the limit at which there is no further round; empty: there is one.
+// over returns the limit that allows no further iteration; empty: there is none.
 func (d *Driver) over() string {
 	switch {
 	case d.State.Iteration >= d.Limits.Iterations:
@@ -165,7 +164,7 @@ func (d *Driver) over() string {
 	return ""
 }
 
-// why is what a person should know of an end without success beside its name; empty: nothing.
+// why returns an explanation of an unsuccessful end for users; empty: none.
 func (d *Driver) why(reason string) string {
 	name, limit := map[string]string{StopCost: "MAX_TOTAL_COST_USD", StopTime: "MAX_DURATION_SECONDS", StopIterations: "MAX_ITERATIONS"}[reason], ""
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent"
 )
 
-func TestAVerdictIsTheLastLineAndNothingElse(t *testing.T) {
+func TestVerdictOf(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]agent.Verdict{
 		"It works.\n\nVERDICT: PASSED":                    {Passed: true, Feedback: "It works."},

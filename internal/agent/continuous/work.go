@@ -15,25 +15,28 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// maxWords bounds what is said of one thing that does not pass.
+// maxWords is the maximum bytes of one reason why work does not pass.
 const maxWords = 5000
 
-// Work is what became of the workspace, and what does not pass.
+// Work is the result of a check of the workspace.
 type Work struct {
 	Clean, Committed, Pushed, Tested bool
-	Wrong                            []string // a sentence each
-	left                             string   // what is not committed
-	base                             string   // commit that the branch has lost
-	aside                            string   // commit that does not go on from the branch
-	beside                           string   // commit on another branch or in a stash, of an unmoved branch
+	Wrong                            []string // reasons why the work does not pass, one sentence each
+	left                             string   // uncommitted changes as git status prints them
+	base                             string   // base commit, if the branch no longer contains it
+	aside                            string   // HEAD, if it is not on top of the branch
+	beside                           string   // commit on another branch or in a stash, if the branch has not moved
 	looked, tested                   bool
-	unmoved                          bool // the branch is where it was, and the others can be read
+	unmoved                          bool   // the branch has not moved, and the other branches can be read
+	why                              string // sentence that says why omoi did not commit
+	// ByOmoi is the number of files that omoi has committed in this attempt.
+	ByOmoi int
 }
 
-// Idle reports whether the task has changed nothing, and left nothing behind.
+// Idle reports whether the task has changed nothing: no commit and no uncommitted file.
 func (w Work) Idle() bool { return w.Clean && w.unmoved && w.aside == "" && w.beside == "" }
 
-// Found is what was seen of the work, as the data of an event.
+// Found returns the checked facts as event fields.
 func (w Work) Found() map[string]any {
 	data := map[string]any{}
 	if w.looked {
@@ -45,20 +48,20 @@ func (w Work) Found() map[string]any {
 	return data
 }
 
-// Asks is what has to be there for work to pass. What a task does not say it asks for.
+// Asks are the requirements for work to pass. Both are required by default.
 type Asks struct{ Clean, Pushed bool }
 
-// AsksOf reads it from the environment of the agent's program.
+// AsksOf returns the requirements in the environment of the agent's program.
 func AsksOf(vars map[string]string) Asks {
 	return Asks{Clean: wants(vars, "REQUIRE_CLEAN_GIT"), Pushed: wants(vars, "REQUIRE_CODE_PUSHED")}
 }
 
 func wants(vars map[string]string, name string) bool { return vars[name] == "" || vars[name] == "true" }
 
-// Writes reports whether the work of a mode is what is committed, not what is said.
+// Writes reports whether the result of a mode is commits, as opposed to text.
 func Writes(mode string) bool { return mode != task.ModeExploration && mode != task.ModeValidation }
 
-// Look looks at the repository.
+// Look checks the repository.
 func Look(ctx context.Context, env agent.Env, asks Asks) Work {
 	repo := env.Config.Repo
 	if repo == nil {
@@ -74,14 +77,17 @@ func Look(ctx context.Context, env agent.Env, asks Asks) Work {
 		w.Wrong = append(w.Wrong, leftOver(left))
 	}
 	w, tip := w.history(ctx, git, repo)
-	if w.Pushed = tip != "" && tip == git.Commit(ctx, "refs/remotes/origin/"+repo.Branch); !w.Pushed && asks.Pushed {
+	made := env.Leftovers.Made() // omoi publishes its own commit
+	w.ByOmoi = made.All
+	w.Pushed = tip != "" && tip == git.Commit(ctx, "refs/remotes/origin/"+repo.Branch)
+	if !w.Pushed && asks.Pushed && (tip == "" || tip != made.Commit) {
 		w.Wrong = append(w.Wrong, "Not pushed: origin does not have the last commit of "+repo.Branch+". Run git push origin HEAD.")
 	}
 	return w
 }
 
-// history checks whether there is a commit on top of the task's first one, and returns the commit that becomes the
-// task's branch: the branch itself, or HEAD if it descends from the branch, as when the work is collected.
+// history checks whether there is a commit on top of the base commit, and returns the commit that becomes the task's
+// branch: the branch itself, or HEAD if it descends from the branch, as when the work is collected.
 func (w Work) history(ctx context.Context, git gitcmd.Git, repo *agentconfig.Repo) (seen Work, tip string) {
 	head, tip := git.Commit(ctx, "HEAD"), git.Commit(ctx, "refs/heads/"+repo.Branch)
 	switch {
@@ -102,14 +108,15 @@ func (w Work) history(ctx context.Context, git gitcmd.Git, repo *agentconfig.Rep
 	return w, tip
 }
 
-// beside is a commit that another branch or a stash holds, and the branch does not; ok is false where they cannot be read.
+// beside returns a commit that another branch or a stash has and the branch does not; ok is false if they cannot be
+// read.
 func beside(ctx context.Context, git gitcmd.Git, tip string) (id string, ok bool) {
 	id, err := git.Run(ctx, "rev-list", "--max-count=1", "--branches", "--glob=refs/stash*", "--not", tip)
 	return id, err == nil
 }
 
-// goesOn reports whether a commit descends from another one. If that is unknown, for example because the history is cut
-// or the branch was moved, it returns true: only descendants of the branch are published.
+// goesOn reports whether a commit descends from another one. If that is unknown, for example because the history is
+// cut, it returns true: omoi publishes descendants of the branch only.
 func goesOn(ctx context.Context, git gitcmd.Git, from, id string) bool {
 	_, err := git.Run(ctx, "merge-base", "--is-ancestor", from, id)
 	if failed, ok := errors.AsType[*gitcmd.Error](err); !ok || failed.ExitCode != 1 {
@@ -126,8 +133,8 @@ func isCut(ctx context.Context, git gitcmd.Git, id string) bool {
 	return strings.Contains(head, "\nparent ")
 }
 
-// Undone says why an implementation is not done: nothing of it was committed, so that there is
-// nothing to open a pull request of. It is empty where something was, or where no commit is asked for.
+// Undone returns the reason why an implementation is not done: it has no commit, so a pull request is not possible.
+// Empty: it has a commit, or the task requires none.
 func (w Work) Undone(env agent.Env, vars map[string]string) string {
 	repo := env.Config.Repo
 	if repo == nil || w.Committed || !Writes(env.Config.Mode) || !wants(vars, "REQUIRE_CODE_PUSHED") {
@@ -140,7 +147,7 @@ func (w Work) Undone(env agent.Env, vars map[string]string) string {
 		"a task that is to change nothing has REQUIRE_CODE_PUSHED=false in env of its execution config."
 	switch {
 	case w.left != "" && w.base == "" && w.aside == "":
-		return notCommitted(w.left) + " The branch " + repo.Branch + " has no commit of this task, and only what is committed is work: commit it."
+		return notCommitted(w.left) + " The branch " + repo.Branch + " has no commit of this task, and only what is committed is work: commit it." + w.why
 	case w.base != "":
 		text = "The history of the branch " + repo.Branch + " was rewritten: it no longer goes on from " + w.base + ", with which the task began, and " +
 			"only commits on top of that are work. Begin again there (git switch -C " + repo.Branch + " " + w.base + "), and bring the commits of the task to it (git cherry-pick)."
@@ -151,18 +158,18 @@ func (w Work) Undone(env agent.Env, vars map[string]string) string {
 			"or delete what is not wanted (git branch -D, git stash drop)."
 	}
 	if w.left != "" {
-		text += " " + notCommitted(w.left)
+		text += " " + notCommitted(w.left) + w.why
 	}
 	return text
 }
 
-// notCommitted names what git says is changed, in one line.
+// notCommitted names the uncommitted changes in one line.
 func notCommitted(left string) string {
 	files := strings.Join(strings.Fields(strings.ReplaceAll(left, "\n", ", ")), " ")
 	return "Not committed: " + textcut.First(files, maxWords) + "."
 }
 
-// leftOver also says what to do about it, where all else is done.
+// leftOver names the uncommitted changes and the next step.
 func leftOver(left string) string {
 	if strings.Contains("\n"+left, "\n??") {
 		return notCommitted(left) + " Commit it, or add what is no work to .gitignore and commit that."
@@ -170,7 +177,7 @@ func leftOver(left string) string {
 	return notCommitted(left) + " Commit it, or put it back as it was."
 }
 
-// Asked adds that nothing was done, where that does not pass. What is not committed it says as well.
+// Asked adds the reason of Undone, which also names the uncommitted changes.
 func (w Work) Asked(env agent.Env, vars map[string]string) Work {
 	if text := w.Undone(env, vars); text != "" {
 		said := func(wrong string) bool { return w.left != "" && wrong == leftOver(w.left) }
@@ -179,13 +186,23 @@ func (w Work) Asked(env agent.Env, vars map[string]string) Work {
 	return w
 }
 
-// validate judges the work: by the repository, and by the task's own test command, which is stopped as the agent is.
+// validate checks the repository and runs the task's test command. An interrupt or the time limit stops the test
+// command.
 func (d *Driver) validate(ctx context.Context, end *Turn) (Work, error) {
-	env := d.Env
-	w := Look(ctx, env, d.Asks).Asked(env, d.Vars)
-	if env.Config.TestCommand == "" {
-		return w, ctx.Err()
+	left, w := d.left(ctx), Look(ctx, d.Env, d.Asks).Asked(d.Env, d.Vars)
+	d.State.Asked = d.State.Asked || w.left != ""
+	if d.Env.Config.TestCommand != "" {
+		w = d.test(ctx, end, w)
 	}
+	if ctx.Err() == nil && !end.Interrupted && end.Stop == "" && (w.Tested || !w.tested) {
+		w = d.commit(ctx, left, w)
+	}
+	return w, ctx.Err()
+}
+
+// test runs the task's own test command.
+func (d *Driver) test(ctx context.Context, end *Turn, w Work) Work {
+	env := d.Env
 	done := env.Doing.Tool("test command")
 	defer done()
 	var res proc.Result
@@ -195,10 +212,10 @@ func (d *Driver) validate(ctx context.Context, end *Turn) (Work, error) {
 			Args: agent.Shell(env.Config.TestCommand), Dir: env.Config.Workspace, Env: d.Environ, Timeout: env.Config.ToolTimeout,
 		})
 	})
-	return w.judged(res, err), ctx.Err()
+	return w.judged(res, err)
 }
 
-// judged is the work with how the test command ended.
+// judged adds the result of the test command.
 func (w Work) judged(res proc.Result, err error) Work {
 	w.tested, w.Tested = true, err == nil && res.Outcome == proc.Exited && res.ExitCode == 0
 	if !w.Tested {
@@ -207,5 +224,5 @@ func (w Work) judged(res proc.Result, err error) Work {
 	return w
 }
 
-// Feedback is what does not pass, in words for the agent.
+// Feedback returns the reasons why the work does not pass, as text for the agent.
 func (w Work) Feedback() string { return strings.Join(w.Wrong, "\n") }

@@ -1,5 +1,5 @@
-// Package diff says what happened to files: for one edit by its text before and after, for
-// everything that a command changed by two snapshots of the work tree.
+// Package diff describes changes of files: of one edit by its text before and after, and of a command by two snapshots
+// of the work tree.
 package diff
 
 import (
@@ -13,15 +13,15 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/textcut"
 )
 
-// Bounds of the replaced system's wire form.
+// Limits of the legacy wire format, and textBytes.
 const (
 	previewLines = 100
 	previewBytes = 5000
 	fullBytes    = 50_000
-	textBytes    = 1 << 20 // larger files are not compared by text
+	textBytes    = 1 << 20 // larger files have no text diff
 )
 
-// Kinds of changes.
+// Values of Change.Kind.
 const (
 	Created  = "created"
 	Modified = "modified"
@@ -29,19 +29,21 @@ const (
 	Renamed  = "renamed"
 )
 
-// Change is what happened to one file.
+// Change is the change of one file.
 type Change struct {
 	Path    string
-	OldPath string // of a rename
+	OldPath string // old path of a rename
 	Kind    string
 	Added   int
 	Removed int
 	Binary  bool
-	Diff    string // unified, 3 lines of context; empty for binary and too large files
-	Note    string // why there is no diff
+	Diff    string // unified diff, 3 lines of context; empty for binary and too large files
+	Note    string // reason why there is no diff
+
+	before, after string // blobs of a changed content
 }
 
-// Text compares a file's text; nil means that there is no file.
+// Text compares the text of a file before and after; nil means that the file does not exist.
 func Text(path string, before, after *string) Change {
 	c := Change{Path: path, Kind: Modified}
 	from, to := "a/"+path, "b/"+path
@@ -68,10 +70,10 @@ func Text(path string, before, after *string) Change {
 	return c
 }
 
-// binary reports whether a text is none: no event could hold it as it is.
+// binary reports whether a text contains NUL or invalid UTF-8, which an event cannot hold.
 func binary(text string) bool { return strings.IndexByte(text, 0) >= 0 || !utf8.ValidString(text) }
 
-// count counts the added and removed lines of a unified diff.
+// count returns the number of added and removed lines of a unified diff.
 func count(diff string) (added, removed int) {
 	inHunk := false
 	for line := range strings.Lines(diff) {
@@ -88,7 +90,7 @@ func count(diff string) (added, removed int) {
 	return added, removed
 }
 
-// Data is the change as the data of an agent.file_edited event.
+// Data returns the change as the data of an agent.file_edited event.
 func (c *Change) Data(turn int, toolUseID string) map[string]any {
 	data := map[string]any{
 		"turn": turn, "tool_use_id": toolUseID, "file_path": c.Path, "change_type": c.Kind,

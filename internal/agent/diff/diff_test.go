@@ -45,7 +45,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-func TestDataKeepsItsBounds(t *testing.T) {
+func TestData_Limits(t *testing.T) {
 	t.Parallel()
 	smallChange := diff.Text("f", nil, new("a\n"))
 	small := smallChange.Data(4, "toolu_1")
@@ -121,7 +121,7 @@ func (w *tree) changes(before gitcmd.Snapshot) map[string]diff.Change {
 	return found
 }
 
-func TestTreesSeeWhatCommandsDid(t *testing.T) {
+func TestTrees(t *testing.T) {
 	t.Parallel()
 	for _, repo := range []bool{true, false} {
 		t.Run(fmt.Sprintf("repository %v", repo), func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestTreesSeeWhatCommandsDid(t *testing.T) {
 	}
 }
 
-func TestSnapshotsLeaveTheRepositoryAlone(t *testing.T) {
+func TestTake_LeavesTheRepositoryUnchanged(t *testing.T) {
 	t.Parallel()
 	w := newTree(t, true)
 	w.write("a", "1\n")
@@ -189,7 +189,7 @@ func TestSnapshotsLeaveTheRepositoryAlone(t *testing.T) {
 	require.Equal(t, before, objects())
 }
 
-func TestWhatIsTooLargeIsLeftOutAndSaid(t *testing.T) {
+func TestTake_LeavesOutLargeFiles(t *testing.T) {
 	t.Parallel()
 	w := newTree(t, true)
 	w.write("huge", strings.Repeat("x", 2<<20))

@@ -10,17 +10,16 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
 )
 
-// maxPatch bounds the text of all diffs between two trees.
+// maxPatch is the maximum bytes of all diffs between two trees.
 const maxPatch = 16 << 20
 
-// Trees compares two tree objects: creates, edits, deletes and renames, in order of path. At
-// most limit changes are returned; total says how many there are.
+// Trees returns the changes between two tree objects, in order of path: at most limit of them, and their total number.
 func Trees(ctx context.Context, git gitcmd.Git, from, to string, limit int) (changes []Change, total int, err error) {
 	if from == to {
 		return nil, 0, nil
 	}
 	var raw bytes.Buffer
-	err = git.Stream(ctx, nil, &raw, "diff-tree", "-r", "-M", "-l2000", "--raw", "--numstat", "-z", "--no-ext-diff", "--no-textconv", from, to)
+	err = git.Stream(ctx, nil, &raw, "diff-tree", "-r", "-M", "-l2000", "--raw", "--no-abbrev", "--numstat", "-z", "--no-ext-diff", "--no-textconv", from, to)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -37,8 +36,8 @@ func Trees(ctx context.Context, git gitcmd.Git, from, to string, limit int) (cha
 	return all[:min(limit, len(all))], len(all), nil
 }
 
-// parseRaw reads the raw list and the line counts behind it. sections says how many parts of
-// the patch belong to each change: a changed type shows as a delete and a create.
+// parseRaw parses the raw list and the line counts that follow it. sections is the number of parts of the patch for
+// each change: a change of the file type has two, a delete and a create.
 func parseRaw(raw []byte) (changes []Change, sections []int, err error) {
 	fields := strings.Split(strings.TrimSuffix(string(raw), "\x00"), "\x00")
 	i := 0
@@ -50,6 +49,8 @@ func parseRaw(raw []byte) (changes []Change, sections []int, err error) {
 		c, n := Change{Path: fields[i+1], Kind: Modified}, 1
 		i += 2
 		switch parts[4][0] {
+		case 'M':
+			c.before, c.after = parts[2], parts[3]
 		case 'A':
 			c.Kind = Created
 		case 'D':
@@ -69,7 +70,7 @@ func parseRaw(raw []byte) (changes []Change, sections []int, err error) {
 	return changes, sections, nil
 }
 
-// counts reads "added TAB removed TAB path"; a rename has an empty path and two fields more.
+// counts parses "added TAB removed TAB path". A rename has an empty path and two more fields.
 func counts(changes []Change, fields []string) {
 	k := 0
 	for i := 0; i < len(fields) && k < len(changes); i++ {
@@ -90,7 +91,7 @@ func counts(changes []Change, fields []string) {
 	}
 }
 
-// attach gives each change its part of the patch, which lists them in the same order.
+// attach adds to each change its parts of the patch, which has the same order.
 func attach(changes []Change, sections []int, patch *bounded) {
 	parts := split(patch.buf.String())
 	at := 0
@@ -119,8 +120,8 @@ func (c *Change) missing() {
 	}
 }
 
-// split cuts a patch into its files. Lines of content begin with a blank, a sign or a
-// backslash, so that only a header begins like this.
+// split splits a patch into files. Lines of content start with a space, a sign or a backslash, so only a header starts
+// with "diff --git ".
 func split(patch string) []string {
 	const header = "diff --git "
 	var parts []string
@@ -135,7 +136,7 @@ func split(patch string) []string {
 	return parts
 }
 
-// body drops what git says before the file names; a change of mode alone has no more.
+// body removes the lines of git before the file names. A change of mode alone has no other lines.
 func body(part string) string {
 	if strings.HasPrefix(part, "--- ") {
 		return part
@@ -146,7 +147,7 @@ func body(part string) string {
 	return ""
 }
 
-// bounded keeps the beginning of what is written to it.
+// bounded keeps the first limit bytes that are written to it.
 type bounded struct {
 	buf   bytes.Buffer
 	limit int
@@ -162,8 +163,8 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Names lists the paths that differ between two tree objects and says how many changes that
-// are; a renamed file counts once and is listed by its new path.
+// Names returns the paths that differ between two tree objects, and the number of changes. Deleted paths are not
+// listed; a rename counts once, with its new path.
 func Names(ctx context.Context, git gitcmd.Git, from, to string) (paths []string, total int, err error) {
 	var raw bytes.Buffer
 	err = git.Stream(ctx, nil, &raw, "diff-tree", "-r", "-M", "-l2000", "--raw", "-z", "--no-ext-diff", from, to)

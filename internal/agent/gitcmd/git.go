@@ -1,5 +1,5 @@
-// Package gitcmd runs the git binary inside the sandbox: with a clean environment, without
-// hooks, prompts or helpers, and within a time.
+// Package gitcmd runs git in the sandbox: with a clean environment and a timeout, and without hooks, prompts or
+// helpers.
 package gitcmd
 
 import (
@@ -18,34 +18,43 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/textcut"
 )
 
-// Git runs git in one folder. The zero value of each field is its default.
+// Git runs git in one folder. The zero value of a field means its default.
 type Git struct {
 	Dir      string   // working directory
-	GitDir   string   // GIT_DIR; empty lets git look for it
+	GitDir   string   // GIT_DIR; empty: git searches for it
 	WorkTree string   // GIT_WORK_TREE
 	Index    string   // GIT_INDEX_FILE
-	Env      []string // beyond the clean environment
-	// Timeout of one command; zero is 2 minutes.
+	Env      []string // added to the clean environment
+	// Timeout limits one command; zero: 2 minutes.
 	Timeout time.Duration
-	// Late is called where a command was ended because its own time was over.
+	// Late is called when Timeout ended a command; may be nil.
 	Late func()
+	// Pipes are in the work tree; nil: Git may wait for their writers.
+	Pipes *Pipes
+	// Used gets the processor time of each command; nil: it is not asked for.
+	Used func(time.Duration)
 }
 
-// Error is a git command that failed.
+// Error is a failed git command.
 type Error struct {
 	Command  string
 	ExitCode int
-	Stderr   string // its end
+	Stderr   string // the end of its error output
 }
 
 const maxStderr = 2 << 10
 
-// Error says which command failed and what git said.
+// Error returns the command, its exit code and its error output.
 func (e *Error) Error() string {
 	return fmt.Sprintf("git %s: exit code %d: %s", e.Command, e.ExitCode, e.Stderr)
 }
 
-// Available reports whether there is a git binary.
+// Is makes errors.Is report a full disk, which git names in its error output only.
+func (e *Error) Is(target error) bool {
+	return target == syscall.ENOSPC && strings.Contains(strings.ToLower(e.Stderr), syscall.ENOSPC.Error())
+}
+
+// Available reports whether git is installed.
 func Available() bool {
 	_, err := exec.LookPath("git")
 	return err == nil
@@ -60,24 +69,28 @@ func (g Git) Run(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSuffix(out.String(), "\n"), nil
 }
 
-// Commit returns the commit that a name stands for; empty if there is none.
+// Commit returns the commit of a name; empty if there is none.
 func (g Git) Commit(ctx context.Context, name string) string {
 	id, _ := g.Run(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
 	return id
 }
 
-// Stream runs a git command between in and out; either may be nil.
+// Stream runs a git command with in as input and out as output; both may be nil.
 func (g Git) Stream(ctx context.Context, in io.Reader, out io.Writer, args ...string) error {
 	whole := ctx
 	ctx, cancel := context.WithTimeout(whole, cmp.Or(g.Timeout, 2*time.Minute))
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "git", append(settings(), args...)...) //nolint:gosec // the arguments are ours
+	cmd := exec.CommandContext(ctx, "git", append(settings(), args...)...) //nolint:gosec // the arguments are from this program
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout = g.Dir, g.environ(), in, out
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	cmd.WaitDelay = time.Second
+	defer g.Pipes.Pass()()
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGKILL) }
 	err := cmd.Run()
+	if g.Used != nil && cmd.ProcessState != nil {
+		g.Used(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime())
+	}
 	if err == nil {
 		return nil
 	}
@@ -93,14 +106,15 @@ func (g Git) Stream(ctx context.Context, in io.Reader, out io.Writer, args ...st
 	return fmt.Errorf("git %s: %w", args[0], err)
 }
 
-// settings come by the command line, which a planted configuration file cannot override.
+// settings returns options of the command line, because no configuration file in the workspace overrides them. Without useSparse=false,
+// a pack holds unchanged files of folders that have equal names: 31,712 objects instead of 623 for 210 changed files of 50,000.
 func settings() []string {
 	args := []string{}
 	for _, s := range []string{
 		"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.quotePath=false", "core.pager=cat",
 		"gc.auto=0", "maintenance.auto=false", "protocol.ext.allow=never", "safe.directory=*",
 		"core.alternateRefsCommand=true", "core.attributesFile=/dev/null", "commit.gpgSign=false",
-		"core.untrackedCache=false", "advice.detachedHead=false", "init.defaultBranch=main",
+		"core.untrackedCache=false", "pack.useSparse=false", "advice.detachedHead=false", "init.defaultBranch=main",
 	} {
 		args = append(args, "-c", s)
 	}

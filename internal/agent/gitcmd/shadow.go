@@ -18,60 +18,65 @@ import (
 	"time"
 )
 
-// Shadow is omoi's own repository over the agent's work tree: own index, own objects, own configuration. It reads the
-// workspace's objects and writes nothing there, so that locks and settings of the agent do not matter and no trace is
-// left.
+// Shadow is a separate repository for the agent's work tree, with its own index, objects and configuration. Shadow
+// reads the objects of the workspace's repository and writes nothing there, so locks and settings of the agent have no
+// effect.
 type Shadow struct {
 	Git
 
-	Own bool // the work tree has a repository of its own
+	Own bool // the work tree has its own repository
 
 	work     string
 	caps     Caps
-	patience time.Duration // of all looks into repositories inside the work tree together
+	patience time.Duration // timeout of all checks of repositories inside the work tree together
+	// committed reports that the trees become commits of the workspace: changed submodules are left out.
+	committed bool
 }
 
-// Caps bound what a snapshot takes up. Zero means the default.
+// Caps are the limits of a snapshot. Zero means the default.
 type Caps struct {
-	FileBytes  int64 // larger files are left out; 32 MiB
-	TotalBytes int64 // of changed files together; 256 MiB
-	Files      int   // changed files; 20,000
-	Inner      bool  // take up the files of repositories inside the work tree too
-	// Base is a commit whose submodules are not the agent's work, as long as they are as it records them.
+	FileBytes  int64 // larger files are left out; default 32 MiB
+	TotalBytes int64 // sum of the changed files; default 256 MiB
+	Files      int   // number of changed files; default 20,000
+	Inner      bool  // include files of repositories inside the work tree
+	// Base is a commit whose unchanged submodules are not the agent's work.
 	Base string
 }
 
-func (c Caps) withDefaults() Caps {
+// WithDefaults replaces zero limits by their defaults.
+func (c Caps) WithDefaults() Caps {
 	c.FileBytes = cmp.Or(max(c.FileBytes, 0), 32<<20)
 	c.TotalBytes = cmp.Or(max(c.TotalBytes, 0), 256<<20)
 	c.Files = cmp.Or(max(c.Files, 0), 20_000)
 	return c
 }
 
-// Snapshot is the state of a work tree: a tree object and what was left out of it.
+// Snapshot is the state of a work tree.
 type Snapshot struct {
 	Tree    string
-	Changed int      // files that were brought up to date since the snapshot before
-	Links   int      // how many links to other repositories their files have replaced
-	Skipped []string // what is not as it was, one sentence each, at most 20
+	Changed int               // number of files that changed since the previous snapshot
+	Links   int               // number of links to other repositories that were replaced by their files
+	Skipped []string          // what the snapshot leaves out, one sentence each, at most 20
+	LeftOut map[string]string // the sentences by their paths
 	Newest  time.Time
 }
 
-// Opening says how a [Shadow] is opened.
+// Opening has the parameters of a [Shadow].
 type Opening struct {
-	Dir   string // of the shadow
-	Work  string // the work tree
+	Dir   string // folder of the shadow
+	Work  string // work tree
 	Caps  Caps
-	Alone bool // without the work tree's own repository
-	// Shallow is git's list of the commits at which the history is cut; empty: that of the work tree's own repository.
+	Alone bool // ignore the work tree's own repository
+	// Shallow is the path of git's list of commits at which the history is cut; empty: that of the work tree's own
+	// repository.
 	Shallow string
-	// Timeout and Late are of each look into that repository, see [Git]. What the shadow does
-	// with all files has four times as long.
+	// Timeout and Late apply to each command in that repository, see [Git]. Commands of the shadow have four times
+	// Timeout.
 	Timeout time.Duration
 	Late    func()
 }
 
-// Open makes or reopens a shadow. A work tree without a repository is fine.
+// Open creates or reopens a shadow. The work tree may have no repository.
 func (o Opening) Open(ctx context.Context) (*Shadow, error) {
 	own := own{format: "sha1"}
 	if !o.Alone {
@@ -81,9 +86,9 @@ func (o Opening) Open(ctx context.Context) (*Shadow, error) {
 	s := &Shadow{
 		Git: Git{
 			Dir: o.Work, GitDir: o.Dir, WorkTree: o.Work, Index: filepath.Join(o.Dir, "index"),
-			Timeout: 4 * o.Timeout, Late: o.Late,
+			Timeout: 4 * o.Timeout, Late: o.Late, Pipes: &Pipes{top: o.Work},
 		},
-		Own: own.objects != "", work: o.Work, caps: o.Caps.withDefaults(), patience: cmp.Or(o.Timeout, 20*time.Second),
+		Own: own.objects != "", work: o.Work, caps: o.Caps.WithDefaults(), patience: cmp.Or(o.Timeout, 20*time.Second),
 	}
 	if _, err := os.Stat(filepath.Join(o.Dir, "HEAD")); err != nil {
 		init := Git{Dir: filepath.Dir(o.Dir), Index: s.Index}
@@ -97,15 +102,15 @@ func (o Opening) Open(ctx context.Context) (*Shadow, error) {
 	return s, nil
 }
 
-// own is where the work tree's own repository keeps what a shadow needs.
+// own has the parts of the work tree's own repository that a shadow uses.
 type own struct {
-	objects, exclude, shallow string // paths; empty where there is no repository
-	format                    string // of object names
+	objects, exclude, shallow string // paths; empty without a repository
+	format                    string // object format: sha1 or sha256
 }
 
-// own asks the repository of the work tree: not that of a folder above it, which would not
-// be the agent's. It is one process for four answers, since this is done for every sandbox; the paths
-// are relative, since that of the work tree may have line breaks.
+// own queries the repository of the work tree, and not that of a folder above it. own uses one git process for four
+// values, because it runs for every sandbox. The paths are relative, because that of the work tree may contain line
+// breaks.
 func (o Opening) own(ctx context.Context) own {
 	look := Repository(o.Work)
 	look.Timeout, look.Late = o.Timeout, o.Late
@@ -122,12 +127,12 @@ func (o Opening) own(ctx context.Context) own {
 	}
 }
 
-// Repository is git in the repository whose top is work; commands fail where there is none.
+// Repository returns git for the repository whose top folder is work. Without one, its commands fail.
 func Repository(work string) Git {
 	return Git{Dir: work, Env: []string{"GIT_CEILING_DIRECTORIES=" + filepath.Dir(work)}}
 }
 
-// borrow points at the workspace's objects and takes over what git needs to read them right.
+// borrow adds the workspace's objects as an alternate, and copies the files that git needs to read them correctly.
 func (s *Shadow) borrow(own own) error {
 	info := filepath.Join(s.GitDir, "objects", "info")
 	if err := os.MkdirAll(info, 0o700); err != nil {
@@ -137,7 +142,7 @@ func (s *Shadow) borrow(own own) error {
 		return nil
 	}
 	if err := os.WriteFile(filepath.Join(info, "alternates"), []byte(Alternate(own.objects)), 0o600); err != nil {
-		return fmt.Errorf("point at the workspace's objects: %w", err)
+		return fmt.Errorf("add the workspace's objects: %w", err)
 	}
 	for from, name := range map[string]string{own.exclude: "info/exclude", own.shallow: "shallow"} {
 		if from != "" {
@@ -147,25 +152,26 @@ func (s *Shadow) borrow(own own) error {
 	return nil
 }
 
-// Alternate returns the line of info/alternates for a folder of objects. Git reads a quoted line as C does, so that any path fits.
+// Alternate returns the line of info/alternates for a folder of objects. git parses a quoted line as in C, so any path
+// works.
 func Alternate(objects string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(objects) + "\"\n"
 }
 
-// copyFile takes over a small regular file, and nothing that an agent put in its place.
+// copyFile copies a small regular file. Any other file is ignored.
 func copyFile(from, to string) {
 	b, ok := ReadSmall(from)
 	if !ok {
 		return
 	}
 	_ = os.MkdirAll(filepath.Dir(to), 0o700)
-	_ = os.WriteFile(to, b, 0o600) // git says what it misses
+	_ = os.WriteFile(to, b, 0o600) // git reports a missing file
 }
 
-// ReadSmall reads a regular file of at most 64 MiB; false of anything else.
+// ReadSmall reads a regular file of at most 64 MiB. ReadSmall returns false for any other file.
 func ReadSmall(path string) ([]byte, bool) {
 	const limit = 64 << 20
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not hold us up
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a named pipe must not block
 	if err != nil {
 		return nil, false
 	}
@@ -178,26 +184,28 @@ func ReadSmall(path string) ([]byte, bool) {
 	return b, err == nil && len(b) <= limit
 }
 
-// Seed begins with the workspace's own index, whose file times spare a first reading of
-// every file. It is for a checkout that is known to be fresh and whole.
+// Seed copies the workspace's own index. Its file times save git from reading every file. Seed reads files with other times, for
+// example those that a setup step touched. Use it before the agent works.
 func (s *Shadow) Seed(ctx context.Context) {
 	from, err := Repository(s.work).Run(ctx, "rev-parse", "--path-format=absolute", "--git-path", "index")
-	if err == nil {
-		s.seed(from)
+	if err != nil {
+		return
 	}
+	s.seed(from)
+	_, _ = s.Run(ctx, "update-index", "-q", "--refresh") // its exit code reports changed files
 }
 
 func (s *Shadow) seed(from string) {
 	copyFile(from, s.Index)
-	if info, err := os.Lstat(from); err == nil { // whose time tells git which of its files may have changed since
+	if info, err := os.Lstat(from); err == nil { // git compares its time with those of the files
 		_ = os.Chtimes(s.Index, info.ModTime(), info.ModTime())
 	}
 }
 
-// Begin makes the index hold the given tree-ish, an empty tree if it is empty. It reads each file once and notes the file times,
-// so that [Shadow.Take] reads only files that changed since.
+// Begin sets the index to the given tree-ish; empty: an empty tree. Begin reads each file once and records the file
+// times, so that [Shadow.Take] reads changed files only.
 func (s *Shadow) Begin(ctx context.Context, treeish string) error {
-	_ = os.Remove(s.Index + ".lock") // ours alone: left by a killed process
+	_ = os.Remove(s.Index + ".lock") // left by a killed process; no other process uses this index
 	args := []string{"read-tree", "--empty"}
 	if treeish != "" {
 		args = []string{"read-tree", "--reset", treeish}
@@ -205,25 +213,26 @@ func (s *Shadow) Begin(ctx context.Context, treeish string) error {
 	if _, err := s.Run(ctx, args...); err != nil || treeish == "" {
 		return err
 	}
-	_, _ = s.Run(ctx, "update-index", "-q", "--refresh") // without the file times Take is slower, and as right
+	// Without the file times Take is slower and has the same result.
+	_, _ = s.Run(ctx, "update-index", "-q", "--refresh")
 	return ctx.Err()
 }
 
-// KeepBytes makes the trees hold files byte for byte. Without it the attributes of the work tree change what is stored, as in a
-// commit: line ends, encodings and $Id$.
+// KeepBytes makes the trees store files byte for byte. Otherwise the attributes of the work tree change the stored
+// content as in a commit: line endings, encodings and $Id$.
 func (s *Shadow) KeepBytes() error {
-	path := filepath.Join(s.GitDir, "info", "attributes") // which wins over all files of the work tree
+	path := filepath.Join(s.GitDir, "info", "attributes") // overrides all attribute files of the work tree
 	err := os.MkdirAll(filepath.Dir(path), 0o700)
 	if err == nil {
 		err = os.WriteFile(path, []byte("* -text -eol -ident -filter -working-tree-encoding\n"), 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("keep bytes of files: %w", err)
+		return fmt.Errorf("write attributes: %w", err)
 	}
 	return nil
 }
 
-// Take brings the index up to the work tree, ignored files left out, and returns its tree.
+// Take updates the index from the work tree, without ignored files, and returns its tree.
 func (s *Shadow) Take(ctx context.Context) (Snapshot, error) {
 	_ = os.Remove(s.Index + ".lock")
 	var names bytes.Buffer
@@ -236,9 +245,15 @@ func (s *Shadow) Take(ctx context.Context) (Snapshot, error) {
 		return Snapshot{}, err
 	}
 	snap := Snapshot{}
-	changed := s.choose(names.Bytes(), links, &snap)
-	if changed.Len() > 0 {
-		if err := s.Stream(ctx, changed, nil, "update-index", "--add", "--remove", "--replace", "-z", "--stdin"); err != nil {
+	changed := s.choose(ctx, names.Bytes(), links, &snap)
+	if changed.behind.Len() > 0 {
+		if err := s.Stream(ctx, &changed.behind, nil, "update-index", "--force-remove", "-z", "--stdin"); err != nil {
+			return snap, err
+		}
+	}
+	if changed.first.Len()+changed.out.Len() > 0 {
+		all := io.MultiReader(&changed.first, &changed.out)
+		if err := s.Stream(ctx, all, nil, "update-index", "--add", "--remove", "--replace", "-z", "--stdin"); err != nil {
 			return snap, err
 		}
 	}
@@ -246,10 +261,10 @@ func (s *Shadow) Take(ctx context.Context) (Snapshot, error) {
 	return snap, err
 }
 
-// choose leaves out what is too large, unreadable, or another repository. The files of
-// another one go last, so that they crowd out nothing of this one.
-func (s *Shadow) choose(names []byte, links map[string]link, snap *Snapshot) *bytes.Buffer {
-	c := chosen{shadow: s, snap: snap, seen: map[string]bool{}}
+// choose selects the files of a snapshot. Files that are too large or unreadable are left out. Files of inner
+// repositories come last, so that the limits apply to them first.
+func (s *Shadow) choose(ctx context.Context, names []byte, links map[string]link, snap *Snapshot) *chosen {
+	c := &chosen{shadow: s, snap: snap, seen: map[string]bool{}, links: map[string]bool{".": false}}
 	inner := slices.Collect(maps.Keys(links))
 	for name := range bytes.SplitSeq(names, []byte{0}) {
 		path := string(name)
@@ -265,23 +280,27 @@ func (s *Shadow) choose(names []byte, links map[string]link, snap *Snapshot) *by
 	for _, path := range inner {
 		recorded, linked := links[path]
 		if linked && !recorded.work {
-			snap.note(recorded.lost(path))
+			snap.note(path, recorded.lost(path))
 			continue
 		}
 		before := snap.Changed
-		if c.inner(path, recorded); linked && snap.Changed > before {
+		if c.inner(ctx, path, recorded); linked && snap.Changed > before {
 			snap.Links++
 		}
 	}
-	return &c.out
+	return c
 }
 
-// chosen are the paths that a snapshot brings up to date.
+// chosen has the selected paths of a snapshot.
 type chosen struct {
 	shadow *Shadow
 	snap   *Snapshot
 	seen   map[string]bool
+	links  map[string]bool // folders that are reached by a symbolic link
 	total  int64
+
+	behind bytes.Buffer // reached by a symbolic link: git fails when it looks at them
+	first  bytes.Buffer // folders now: git fails if their files come before
 	out    bytes.Buffer
 }
 
@@ -297,13 +316,51 @@ func (c *chosen) add(path string) {
 	}
 	c.total += size
 	c.snap.Changed++
-	c.out.WriteString(path)
-	c.out.WriteByte(0)
+	out := &c.out
+	if c.linked(filepath.Dir(path)) {
+		out = &c.behind
+	} else if info, err := os.Lstat(filepath.Join(c.shadow.work, path)); err == nil && info.IsDir() {
+		out = &c.first
+	}
+	out.WriteString(path + "\x00")
 }
 
-// inner takes up the files of a repository inside the work tree.
-func (c *chosen) inner(path string, recorded link) {
-	c.snap.note(fmt.Sprintf("%q is a repository of its own: its files are kept, its history is not%s", path, recorded.dangles()))
+// linked reports whether a folder is reached by a symbolic link.
+func (c *chosen) linked(dir string) bool {
+	linked, known := c.links[dir]
+	if !known {
+		info, err := os.Lstat(filepath.Join(c.shadow.work, dir))
+		linked = err == nil && info.Mode().Type() == fs.ModeSymlink || c.linked(filepath.Dir(dir))
+		c.links[dir] = linked
+	}
+	return linked
+}
+
+// inner adds the files of a repository inside the work tree that this repository does not ignore; all files if Git cannot list them.
+func (c *chosen) inner(ctx context.Context, path string, recorded link) {
+	c.snap.note(path, fmt.Sprintf("%q is a separate repository: its files are saved, its commits and its Git index are not%s", path, recorded.dangles()))
+	var names bytes.Buffer
+	git := Repository(filepath.Join(c.shadow.work, path))
+	if git.Pipes = c.shadow.Pipes; git.Stream(ctx, nil, &names, "ls-files", "-z", "--cached", "--others", "--exclude-standard") != nil {
+		c.all(path)
+		return
+	}
+	for name := range strings.FieldsFuncSeq(names.String(), func(r rune) bool { return r == 0 }) {
+		rel := filepath.Join(path, name)
+		info, err := os.Lstat(filepath.Join(c.shadow.work, rel))
+		switch {
+		case !filepath.IsLocal(name) || err != nil: // an index may name anything
+		case info.IsDir() && rel != path && exists(filepath.Join(c.shadow.work, rel, ".git")):
+			c.inner(ctx, rel, link{})
+		case info.IsDir(): // in place of a file; its files follow
+		default:
+			c.add(rel)
+		}
+	}
+}
+
+// all adds all files of a folder.
+func (c *chosen) all(path string) {
 	_ = filepath.WalkDir(filepath.Join(c.shadow.work, path), func(full string, entry fs.DirEntry, err error) error {
 		rel := strings.TrimPrefix(full, filepath.Clean(c.shadow.work)+string(filepath.Separator))
 		switch {
@@ -313,7 +370,7 @@ func (c *chosen) inner(path string, recorded link) {
 			return fs.SkipDir
 		case entry.Name() == ".git" || entry.IsDir():
 		case c.snap.Changed >= c.shadow.caps.Files:
-			c.add(rel) // says so
+			c.add(rel) // adds the note about the limit
 			return fs.SkipAll
 		default:
 			c.add(rel)
@@ -331,10 +388,12 @@ func (s *Shadow) admit(path string, total int64, snap *Snapshot) (size int64, wh
 	case err != nil:
 		return 0, "cannot be read"
 	case strings.HasSuffix(path, "/"):
-		return 0, "is a repository of its own"
+		return 0, "is a separate repository"
 	case snap.Changed >= s.caps.Files:
 		return 0, "is one of more than " + strconv.Itoa(s.caps.Files) + " changed files"
-	case info.IsDir(): // a submodule
+	case info.IsDir() && s.committed && exists(filepath.Join(full, ".git")):
+		return 0, "is a submodule"
+	case info.IsDir(): // a submodule, or a folder in place of a file
 		return 0, ""
 	}
 	if info.ModTime().After(snap.Newest) {
@@ -344,13 +403,13 @@ func (s *Shadow) admit(path string, total int64, snap *Snapshot) (size int64, wh
 		return 0, ""
 	}
 	if !info.Mode().IsRegular() {
-		return 0, "is no file"
+		return 0, "is not a regular file"
 	}
 	switch size := info.Size(); {
 	case size > s.caps.FileBytes:
 		return 0, fmt.Sprintf("has %d bytes, more than %d", size, s.caps.FileBytes)
 	case total+size > s.caps.TotalBytes:
-		return 0, fmt.Sprintf("would make more than %d bytes in all", s.caps.TotalBytes)
+		return 0, fmt.Sprintf("exceeds the total limit of %d bytes", s.caps.TotalBytes)
 	case !readable(full):
 		return 0, "cannot be read"
 	default:
@@ -358,14 +417,36 @@ func (s *Shadow) admit(path string, total int64, snap *Snapshot) (size int64, wh
 	}
 }
 
-func (s *Snapshot) skip(path, why string) {
-	s.note(fmt.Sprintf("%q was left out: it %s", path, why))
+// WhyLeftOut returns the sentence about a file that [Shadow.Take] leaves out whatever else changed; empty if Take takes it.
+func (s *Shadow) WhyLeftOut(path string) string {
+	_, why := s.admit(path, 0, &Snapshot{})
+	if why == "" {
+		return ""
+	}
+	return leftOut(path, why)
 }
 
-func (s *Snapshot) note(text string) {
-	if len(s.Skipped) < 20 {
-		s.Skipped = append(s.Skipped, text)
+// Caps returns the limits.
+func (s *Shadow) Caps() Caps { return s.caps }
+
+func leftOut(path, why string) string { return fmt.Sprintf("%q was left out: it %s", path, why) }
+
+func (s *Snapshot) skip(path, why string) { s.note(path, leftOut(path, why)) }
+
+func (s *Snapshot) note(path, text string) {
+	if len(s.Skipped) >= 20 {
+		return
 	}
+	s.Skipped = append(s.Skipped, text)
+	if s.LeftOut == nil {
+		s.LeftOut = map[string]string{}
+	}
+	s.LeftOut[strings.TrimSuffix(path, "/")] = text
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 func readable(path string) bool {
@@ -377,12 +458,12 @@ func readable(path string) bool {
 	return true
 }
 
-// Borrow makes the objects of one more repository readable.
+// Borrow adds the objects of another repository as an alternate.
 func (s *Shadow) Borrow(objects string) error {
 	path := filepath.Join(s.GitDir, "objects", "info", "alternates")
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("point at more objects: %w", err)
+		return fmt.Errorf("add objects: %w", err)
 	}
 	_, err = f.WriteString(Alternate(objects))
 	return errors.Join(err, f.Close())

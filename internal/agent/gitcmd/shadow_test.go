@@ -47,7 +47,7 @@ func openShadow(t *testing.T, dir, work string) *gitcmd.Shadow {
 	return s
 }
 
-// unknown lists the files whose times and sizes the index does not hold: git reads their content at each look.
+// unknown lists the files without a time and size in the index: git reads their content each time.
 func unknown(t *testing.T, s *gitcmd.Shadow) string {
 	t.Helper()
 	names, err := s.Run(t.Context(), "diff-files", "--name-only")
@@ -84,4 +84,53 @@ func headTree(t *testing.T, work string) string {
 	tree, err := gitcmd.Repository(work).Run(t.Context(), "rev-parse", "HEAD^{tree}")
 	require.NoError(t, err)
 	return tree
+}
+
+func TestTake_FileAndFolderTradePlaces(t *testing.T) {
+	t.Parallel()
+	work := workTree(t, map[string]string{"file": "1\n", "folder/a": "2\n", "other/b": "3\n", "ignored/a": "4\n", ".gitignore": "/ignored\n"})
+	git(t, work, "add", "-f", "ignored")
+	git(t, work, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "second")
+	s := openShadow(t, filepath.Join(t.TempDir(), "shadow.git"), work)
+	require.NoError(t, s.Begin(t.Context(), headTree(t, work)))
+	for _, name := range []string{"file", "folder", "ignored"} {
+		require.NoError(t, os.RemoveAll(filepath.Join(work, name)))
+	}
+	write(t, work, "file/below", "5\n")
+	for _, name := range []string{"folder", "ignored"} {
+		require.NoError(t, os.Symlink("other", filepath.Join(work, name)))
+	}
+	snap, err := s.Take(t.Context())
+	require.NoError(t, err)
+	names, err := s.Run(t.Context(), "ls-tree", "-r", "--name-only", snap.Tree)
+	require.NoError(t, err)
+	require.Equal(t, ".gitignore\nfile/below\nfolder\nother/b", names)
+
+	require.NoError(t, os.RemoveAll(filepath.Join(work, "file")))
+	require.NoError(t, os.Mkdir(filepath.Join(work, "file"), 0o755))
+	require.NoError(t, os.Remove(filepath.Join(work, "folder")))
+	write(t, work, "folder/a", "6\n")
+	snap, err = s.Take(t.Context())
+	require.NoError(t, err)
+	names, err = s.Run(t.Context(), "ls-tree", "-r", "--name-only", snap.Tree)
+	require.NoError(t, err)
+	require.Equal(t, ".gitignore\nfolder/a\nother/b", names)
+}
+
+func TestOfWorkspace_FolderInPlaceOfFile(t *testing.T) {
+	t.Parallel()
+	work := workTree(t, map[string]string{"a": "1\n", "b": "2\n"})
+	for _, name := range []string{"a", "b"} {
+		require.NoError(t, os.Remove(filepath.Join(work, name)))
+		require.NoError(t, os.Mkdir(filepath.Join(work, name), 0o755))
+	}
+	write(t, work, "a/below", "3\n")
+	s, err := gitcmd.OfWorkspace(t.Context(), work, filepath.Join(t.TempDir(), "index"))
+	require.NoError(t, err)
+	snap, err := s.Take(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, snap.Skipped)
+	names, err := s.Run(t.Context(), "ls-tree", "-r", "--name-only", snap.Tree)
+	require.NoError(t, err)
+	require.Equal(t, "a/below", names)
 }

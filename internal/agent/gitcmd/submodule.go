@@ -14,34 +14,34 @@ import (
 	"strings"
 )
 
-// link is a folder that a tree knows by the commit of another repository only: git does not look into it.
+// link is a folder that a tree records by the commit of another repository (a submodule).
 type link struct {
-	commit string // that is recorded
-	alone  bool   // nobody else is known to have it
-	work   bool   // the folder's files are to be kept
-	loose  bool   // the repository holds more that nobody else is known to have
+	commit string // recorded commit
+	alone  bool   // no other repository is known to have the commit
+	work   bool   // the folder has files that must be kept
+	loose  bool   // the repository has further commits that no other repository is known to have
 }
 
-// dangles returns what is lost if a recorded commit exists in the sandbox only.
+// dangles returns the note for a recorded commit that exists in the sandbox only, else "".
 func (l link) dangles() string {
 	if !l.alone {
 		return ""
 	}
-	return fmt.Sprintf(". What was committed is a link to its commit %.10s, which no other repository is known to have", l.commit)
+	return fmt.Sprintf(". The committed link leads to its commit %.10s, which no other repository is known to have", l.commit)
 }
 
-// lost says what goes with the sandbox though the folder's files are not work.
+// lost returns the note about commits that are lost with the sandbox, of a folder without work.
 func (l link) lost(path string) string {
 	if l.alone {
 		return fmt.Sprintf("%q was committed as a link to its commit %.10s, which no other repository is known to have", path, l.commit)
 	}
-	return fmt.Sprintf("%q is a repository of its own: it holds commits on branches, tags or in a stash that no other one is known to have, and they are not kept", path)
+	return fmt.Sprintf("%q is a separate repository: commits on its branches, tags or in its stash exist in no other known repository and are lost", path)
 }
 
-// links are the folders of which the tree has no more than a link, and which hold more than that.
+// links returns the folders of recorded links that contain work or commits of their own.
 func (s *Shadow) links(ctx context.Context) (map[string]link, error) {
 	if !s.caps.Inner {
-		return nil, nil //nolint:nilnil // nobody asks for them
+		return nil, nil //nolint:nilnil // inner repositories are not included
 	}
 	recorded, err := s.recorded(ctx, "ls-files", "-z", "--stage")
 	if err != nil || len(recorded) == 0 {
@@ -51,11 +51,12 @@ func (s *Shadow) links(ctx context.Context) (map[string]link, error) {
 	defer cancel()
 	i := inside{shadow: s, named: s.named(ctx)}
 	if s.caps.Base != "" {
-		i.base, _ = s.recorded(ctx, "ls-tree", "-r", "-z", s.caps.Base) // where it is not there, all is new
+		i.base, _ = s.recorded(ctx, "ls-tree", "-r", "-z", s.caps.Base) // without the commit, all links are new
 	}
 	i.old = slices.Sorted(maps.Values(i.base))
 	found := map[string]link{}
-	for _, path := range slices.Sorted(maps.Keys(recorded)) { // all within one time: which are looked at must not be chance
+	// sorted, so that the timeout always affects the same ones.
+	for _, path := range slices.Sorted(maps.Keys(recorded)) {
 		if l := i.look(ctx, path, recorded[path]); l.work || l.alone || l.loose {
 			found[path] = l
 		}
@@ -63,7 +64,7 @@ func (s *Shadow) links(ctx context.Context) (map[string]link, error) {
 	return found, nil
 }
 
-// recorded reads the commits of links from a command that lists modes and names of objects before a path.
+// recorded returns the commits of links in the output of ls-files --stage or ls-tree, by path.
 func (s *Shadow) recorded(ctx context.Context, list ...string) (map[string]string, error) {
 	var all bytes.Buffer
 	if err := s.Stream(ctx, nil, &all, list...); err != nil {
@@ -80,7 +81,7 @@ func (s *Shadow) recorded(ctx context.Context, list ...string) (map[string]strin
 	return commits, nil
 }
 
-// named are the folders that .gitmodules tells others how to fill.
+// named returns the paths in .gitmodules, which other clones can fill.
 func (s *Shadow) named(ctx context.Context) map[string]bool {
 	named := map[string]bool{}
 	text, _ := s.Run(ctx, "config", "--blob", ":.gitmodules", "--no-includes", "-z", "--get-regexp", `^submodule\..*\.path$`)
@@ -91,7 +92,7 @@ func (s *Shadow) named(ctx context.Context) map[string]bool {
 	return named
 }
 
-// filled reports whether a path is a folder with something in it, and is reached by no symbolic link.
+// filled reports whether a path is a folder with content that no symbolic link leads to.
 func (s *Shadow) filled(path string) bool {
 	at := s.work
 	for part := range strings.SplitSeq(path, "/") {
@@ -102,22 +103,23 @@ func (s *Shadow) filled(path string) bool {
 	}
 	folder, err := os.Open(at)
 	if err != nil {
-		return true // which is then said
+		return true // the caller reports the unreadable folder
 	}
 	defer folder.Close() //nolint:errcheck // read only
 	_, err = folder.Readdirnames(1)
 	return !errors.Is(err, io.EOF)
 }
 
-// inside looks into the repositories behind links. They are the agent's: what cannot be found out within the time counts as work.
+// inside checks the repositories of links. The agent controls them: if a check fails or times out, the folder counts as
+// work.
 type inside struct {
 	shadow *Shadow
-	base   map[string]string // commits of links before the agent began
-	old    []string          // the same commits, sorted
+	base   map[string]string // commits of links at the base commit, by path
+	old    []string          // values of base, sorted
 	named  map[string]bool
 }
 
-// look finds out what a link and its folder hold that can be found nowhere else.
+// look checks what a link and its folder contain that exists in the sandbox only.
 func (i inside) look(ctx context.Context, path, commit string) link {
 	_, old := slices.BinarySearch(i.old, commit)
 	l := link{commit: commit, alone: !old}
@@ -129,7 +131,7 @@ func (i inside) look(ctx context.Context, path, commit string) link {
 	return l
 }
 
-// work reports whether the folder of a link holds files that can be found nowhere else.
+// work reports whether the folder of a link has files that exist in the sandbox only.
 func (i inside) work(ctx context.Context, path string, l *link) bool {
 	top := filepath.Join(i.shadow.work, path)
 	if _, err := os.Lstat(filepath.Join(top, ".git")); err != nil {
@@ -150,15 +152,16 @@ func (i inside) work(ctx context.Context, path string, l *link) bool {
 	return false
 }
 
-// repository is one that is looked into.
+// repository is an inner repository.
 type repository struct {
 	Git
 
-	head        string // its commit
+	head        string // its HEAD commit
 	index, tags string // paths
 }
 
-// open asks all in one process, since there may be many repositories; ok is false where there is none that can be read.
+// open reads the paths and HEAD of a repository. open uses one git process, because there may be many repositories; ok
+// is false without a readable repository.
 func open(ctx context.Context, top string) (r repository, ok bool) {
 	git := Repository(top)
 	text, err := git.Run(ctx, "rev-parse", "--path-format=absolute", "--git-path", "index", "--git-path", "refs/tags", "HEAD^{commit}")
@@ -169,8 +172,8 @@ func open(ctx context.Context, top string) (r repository, ok bool) {
 	return repository{Git: git, index: lines[0], tags: lines[1], head: lines[2]}, true
 }
 
-// loose reports whether a branch, a tag or a stash holds commits that are neither recorded nor came from another machine.
-// Tags that came with a clone are in one file: those that have one each were made since then.
+// loose reports whether a branch, a tag or a stash has commits that are neither recorded nor fetched from another
+// machine. Tags of a clone are packed into one file, so a tag file of its own was created later.
 func (r repository) loose(ctx context.Context, recorded string) bool {
 	from := []string{"--ignore-missing", "--branches", "--glob=refs/stash*", "^" + r.head}
 	if recorded != "" {
@@ -184,7 +187,7 @@ func (r repository) loose(ctx context.Context, recorded string) bool {
 	return full || err != nil || more != "" && !r.fetched(ctx, from...)
 }
 
-// files names what is no folder below one, with its path from there; full says that there is more than anybody wants to know.
+// files returns the files below a folder, with relative paths; full reports that there are more than 1000.
 func files(top string) (names []string, full bool) {
 	const most = 1000
 	_ = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
@@ -199,7 +202,7 @@ func files(top string) (names []string, full bool) {
 	return names, full
 }
 
-// fetched reports whether commits came from another machine.
+// fetched reports whether all remotes are on other machines and have the commits.
 func (r repository) fetched(ctx context.Context, commits ...string) bool {
 	urls, err := r.Run(ctx, "config", "-z", "--get-regexp", `^remote\..*\.url$`)
 	if err != nil {
@@ -215,13 +218,13 @@ func (r repository) fetched(ctx context.Context, commits ...string) bool {
 	return err == nil && missing == ""
 }
 
-// remote tells https://host/path and user@host:path from the path of a folder in the sandbox.
+// remote reports whether a URL is on another machine: https://host/path or user@host:path, as opposed to a local path.
 func remote(url string) bool {
 	host, _, found := strings.Cut(url, ":")
 	return found && host != "file" && !strings.Contains(host, "/")
 }
 
-// changed compares a repository's files with its commit, without its settings and filters.
+// changed compares a repository's files with its HEAD commit, without its settings and filters.
 func (i inside) changed(ctx context.Context, r repository, l *link) bool {
 	dir := filepath.Join(i.shadow.GitDir, "inner")
 	if err := os.RemoveAll(dir); err != nil {
@@ -247,8 +250,8 @@ func (i inside) changed(ctx context.Context, r repository, l *link) bool {
 	return err != nil || differs
 }
 
-// differs reports whether files are not as in a commit. Hidden says that an index which was there before has files marked as
-// not to be looked at.
+// differs reports whether files differ from a commit. hidden reports that the index has entries marked as
+// assume-unchanged or skip-worktree.
 func (s *Shadow) differs(ctx context.Context, head string) (differs, hidden bool, err error) {
 	if err := s.Begin(ctx, head); err != nil {
 		return true, false, err

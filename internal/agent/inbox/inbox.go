@@ -1,11 +1,12 @@
-// Package inbox delivers messages to a running agent: it polls the API and hands messages out, interrupts first. When
-// leases expire, several takers may get a message, so it is handed out only after the API has confirmed that this taker
-// has won it, which is its receipt. A taker that is killed before that asks again under its name after a restart.
+// Package inbox delivers messages to a running agent: it polls the API and hands messages out, interrupts first. If
+// leases expire, several takers may get a message. So it is handed out only after the API has confirmed that this taker
+// has won it, which also acknowledges it. A taker that is killed before that asks again under the same name after a
+// restart.
 //
-// A message that was won is handed out once, unless the process dies before [Inbox.Used]. The next process with the
-// same file then hands it out again, marked as repeated, since it is unknown whether the message was used. So two
-// takers never use the same message. Its winner uses it at least once if it survives or restarts, and twice only if it
-// died in between.
+// A won message is handed out once, unless the process dies before [Inbox.Used]. The next process with the same file
+// then hands it out again, marked as repeated, because it is unknown whether the message was used. So two takers never
+// use the same message. Its winner uses it at least once if it survives or restarts, and twice only if it died in
+// between.
 package inbox
 
 import (
@@ -29,21 +30,21 @@ import (
 // TypeInterrupt is the type of the message that stops the agent's current step.
 const TypeInterrupt = "interrupt"
 
-// Message is something said to the agent.
+// Message is a message to the agent.
 type Message struct {
 	ID        string          `json:"id"`
 	Content   string          `json:"content"`
-	Type      string          `json:"message_type"` // user_message, interrupt, guardian_nudge, system
-	Timestamp json.RawMessage `json:"timestamp"`    // as the server wrote it
-	// The sender, where it is no person: guardian, system, or agent with the id of its sandbox.
+	Type      string          `json:"message_type"` // user_message, interrupt, guardian_nudge or system
+	Timestamp json.RawMessage `json:"timestamp"`    // in the server's format
+	// SenderKind and SenderID are the sender if it is not a user: guardian, system, or agent with its sandbox ID.
 	SenderKind string `json:"sender_kind,omitempty"`
 	SenderID   string `json:"sender_id,omitempty"`
-	// Repeated: an earlier process had it and died before it said [Inbox.Used]; perhaps it is used.
+	// Repeated reports that an earlier process had the message and died before [Inbox.Used]; it may have used the
+	// message.
 	Repeated bool `json:"-"`
 }
 
-// Named adds to an event's data which message it is about and who has sent it, as far as it
-// is known: nil stands for what is not.
+// Named adds the ID and the sender of the message to an event's data; nil for unknown values.
 func (m Message) Named(data map[string]any) map[string]any {
 	data["message_id"], data["sender_kind"], data["sender_id"] = orNil(m.ID), orNil(m.SenderKind), orNil(m.SenderID)
 	return data
@@ -56,29 +57,29 @@ func orNil(s string) any {
 	return s
 }
 
-// Line is the line to the API.
+// Line is the API client.
 type Line interface {
 	Get(ctx context.Context, path string, timeout time.Duration) (apiclient.Answer, error)
 	Post(ctx context.Context, path string, body []byte, compress bool) (apiclient.Answer, error)
 }
 
-// Reporter takes the receipts.
+// Reporter takes the receipts as events.
 type Reporter interface {
 	Emit(eventType string, data map[string]any)
 }
 
-// Config says how the API is asked. Zero values mean the defaults.
+// Config configures an inbox. A zero value means the default.
 type Config struct {
-	Wait       time.Duration // how long the server may hold a poll; 25 s
-	MinBackoff time.Duration // after a failure; 500 ms
-	MaxBackoff time.Duration // after failures in a row; 5 s
-	UsedFile   string        // messages that were won and used; empty: in memory only
-	Turn       func() int    // the agent's turn, for receipts; nil is 0
+	Wait       time.Duration // maximum duration of a poll; default 25 s
+	MinBackoff time.Duration // wait after a failure; default 500 ms
+	MaxBackoff time.Duration // wait after consecutive failures; default 5 s
+	UsedFile   string        // file of won and used messages; empty: memory only
+	Turn       func() int    // returns the agent's turn, for receipts; nil: 0
 
-	InterruptsOnly bool // another taker gets the rest
+	InterruptsOnly bool // another taker gets the other messages
 }
 
-// Inbox holds received messages until they are used. It is safe for concurrent use.
+// Inbox holds received messages until they are used. An Inbox is safe for concurrent use.
 type Inbox struct {
 	cfg  Config
 	line Line
@@ -87,14 +88,14 @@ type Inbox struct {
 
 	mu      sync.Mutex
 	waiting []Message
-	asked   map[string]bool // ids that are being won
+	asked   map[string]bool // IDs of messages whose acknowledgement is in progress
 	used    *usedIDs
 	taken   int
-	told    int           // of the used ones, by [Inbox.Answered]
+	told    int           // number of used messages that Answered has returned
 	changed chan struct{} // closed and replaced when a message arrives
 }
 
-// New returns an inbox and reads which messages were used before.
+// New returns an inbox, and loads the used messages from the file.
 func New(cfg Config, line Line, rep Reporter, log *slog.Logger) (*Inbox, error) {
 	cfg.Wait = cmp.Or(max(cfg.Wait, 0), 25*time.Second)
 	cfg.MinBackoff = cmp.Or(max(cfg.MinBackoff, 0), 500*time.Millisecond)
@@ -107,13 +108,13 @@ func New(cfg Config, line Line, rep Reporter, log *slog.Logger) (*Inbox, error) 
 		cfg: cfg, line: line, rep: rep, log: log, used: used, asked: map[string]bool{},
 		changed: make(chan struct{}),
 	}
-	for _, m := range used.Open { // asked for or won, by a process that was killed before it could use them
+	for _, m := range used.Open { // messages of a process that was killed before it used them
 		b.insert(m.Message, false)
 	}
 	return b, nil
 }
 
-// Run polls until ctx ends or the API says that the sandbox is gone.
+// Run polls until ctx ends or the API answers 410 for a deleted sandbox.
 func (b *Inbox) Run(ctx context.Context) {
 	backoff, path, name := b.cfg.MinBackoff, "/messages?wait="+b.cfg.Wait.String(), task.NewID()
 	if b.cfg.InterruptsOnly {
@@ -130,10 +131,11 @@ func (b *Inbox) Run(ctx context.Context) {
 			continue
 		}
 		for _, id := range b.arrived(list) {
-			_, _ = b.ask(ctx, id) // its receipt was lost on the way; the API gives it again until one arrives
+			// The earlier acknowledgement was lost, and the API repeats the message until it gets one.
+			_, _ = b.ask(ctx, id)
 		}
-		backoff, name = b.cfg.MinBackoff, task.NewID() // an answer that was lost is asked for by the same name
-		// A server that does not hold polls is asked twice a second, not in a circle.
+		backoff, name = b.cfg.MinBackoff, task.NewID() // a poll whose answer was lost is repeated under the same name
+		// A server without long polls is asked at most every MinBackoff.
 		if len(list) == 0 && time.Since(asked) < b.cfg.Wait/2 {
 			_ = wait.For(ctx, b.cfg.MinBackoff)
 		}
@@ -153,13 +155,14 @@ func (b *Inbox) poll(ctx context.Context, path string) (list []Message, answer a
 	return list, answer, err
 }
 
-// rest waits after a failure, and returns how long to wait after the next one.
+// rest waits after a failure, and returns the wait for the next one.
 func (b *Inbox) rest(ctx context.Context, told, backoff time.Duration) time.Duration {
-	_ = wait.For(ctx, told+wait.Jitter(backoff)) // who asks looks at ctx
+	_ = wait.For(ctx, told+wait.Jitter(backoff)) // the caller checks ctx
 	return min(backoff*2, b.cfg.MaxBackoff)
 }
 
-// arrived queues what is new: interrupts before the rest, each id once. It returns those that this taker has had before.
+// arrived queues new messages, interrupts first. arrived returns the IDs of messages that this taker has handed out
+// before.
 func (b *Inbox) arrived(list []Message) (had []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -176,7 +179,7 @@ func (b *Inbox) arrived(list []Message) (had []string) {
 	return had
 }
 
-// insert queues a message: interrupts before the rest, and one that is put back before its like.
+// insert queues a message: interrupts first, and a returned message before others of its kind.
 func (b *Inbox) insert(m Message, back bool) {
 	at := slices.IndexFunc(b.waiting, func(m Message) bool { return m.Type != TypeInterrupt })
 	switch urgent := m.Type == TypeInterrupt; {
@@ -224,7 +227,7 @@ func (b *Inbox) take(ctx context.Context, wanted func(Message) bool) (Message, e
 	}
 }
 
-// next takes the first message that is wanted from those that wait, and notes that it is being won.
+// next removes the first wanted message from the queue, and records that its acknowledgement is in progress.
 func (b *Inbox) next(wanted func(Message) bool) (m Message, changed <-chan struct{}, found bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -242,12 +245,12 @@ func (b *Inbox) next(wanted func(Message) bool) (m Message, changed <-chan struc
 	return Message{}, b.changed, false
 }
 
-// lastWord is how long the answer to a question that is under way is waited for once nobody
-// wants the message any more: what is won must not be thrown away.
+// lastWord is the time for which a running acknowledgement is awaited after ctx ends, because a won message must not be
+// lost.
 const lastWord = 2 * time.Second
 
-// win asks the API for a message until it has answered. err is not nil if ctx ended first:
-// then it is not known who has it.
+// win acknowledges a message, and retries until the API answers. If ctx ends first, err is not nil, and it is unknown
+// who has the message.
 func (b *Inbox) win(ctx context.Context, m Message) (won bool, err error) {
 	for backoff := b.cfg.MinBackoff; ; {
 		won, decided := b.ask(ctx, m.ID)
@@ -261,8 +264,8 @@ func (b *Inbox) win(ctx context.Context, m Message) (won bool, err error) {
 	}
 }
 
-// ask posts the plain receipt under this taker's name. Where it is not decided the same question may have another answer: omoi
-// has not answered, or cannot now; a refusal without its code, or what cannot be read, is of something on the way.
+// ask acknowledges a message under this taker's name. decided is false if a retry may have another result: without an
+// answer, for a temporary error, and for an error without a code or an unreadable body, which are not from omoi.
 func (b *Inbox) ask(ctx context.Context, id string) (won, decided bool) {
 	ctx, cancel := wait.Outlast(ctx, lastWord)
 	defer cancel()
@@ -271,7 +274,7 @@ func (b *Inbox) ask(ctx context.Context, id string) (won, decided bool) {
 	case err != nil, answer.Status >= http.StatusMultipleChoices && answer.Code == "", answer.Later():
 		return false, false
 	case answer.Status >= http.StatusMultipleChoices:
-		return false, true // what it does not know, or does not give, is not used
+		return false, true // a rejected message is not used
 	}
 	var said struct {
 		Settled *bool `json:"settled"`
@@ -282,7 +285,7 @@ func (b *Inbox) ask(ctx context.Context, id string) (won, decided bool) {
 	return said.Settled == nil || *said.Settled, true
 }
 
-// closeClaim hands out what is won, forgets what is lost, and puts back what is not known.
+// closeClaim hands out a won message, drops a lost one, and queues an undecided one again.
 func (b *Inbox) closeClaim(m Message, won bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -299,7 +302,7 @@ func (b *Inbox) closeClaim(m Message, won bool, err error) {
 	}
 }
 
-// Used says that a message that was taken is used: no restart hands it out again.
+// Used records that a message was used: a restart does not hand it out again.
 func (b *Inbox) Used(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -308,8 +311,8 @@ func (b *Inbox) Used(id string) {
 	}
 }
 
-// Answered are the messages that were used since the last call, those of earlier processes too: an agent that waits again has
-// answered them.
+// Answered returns the messages that were used since the last call, including those of earlier processes. An agent that
+// waits again has answered them.
 func (b *Inbox) Answered() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -318,8 +321,7 @@ func (b *Inbox) Answered() []string {
 	return append([]string{}, ids...)
 }
 
-// handOut notes first that the message is won, so that a restart hands it out again; then
-// comes the numbered receipt.
+// handOut records the won message, so that a restart hands it out again, and then reports the receipt.
 func (b *Inbox) handOut(m Message) {
 	if err := b.used.win(m.ID); err != nil {
 		b.log.Warn("save claimed message failed, a restart may drop the message", slog.Any("error", err))

@@ -53,7 +53,7 @@ func waitAcks(t *testing.T, server *agenttest.Server, n int) {
 	server.Wait(t, func([]agenttest.Event) bool { return len(server.Acks()) >= n })
 }
 
-func TestInterruptsComeFirstAndEachMessageOnce(t *testing.T) {
+func TestTake_InterruptsFirst(t *testing.T) {
 	t.Parallel()
 	server := agenttest.New(t)
 	server.Say(
@@ -83,7 +83,7 @@ func TestInterruptsComeFirstAndEachMessageOnce(t *testing.T) {
 	require.Equal(t, 7, rep.data[1]["turn"])
 }
 
-func TestARestartUsesNoMessageTwice(t *testing.T) {
+func TestTake_AfterRestart(t *testing.T) {
 	t.Parallel()
 	server := agenttest.New(t)
 	dir := t.TempDir()
@@ -94,7 +94,7 @@ func TestARestartUsesNoMessageTwice(t *testing.T) {
 	box.Used("1")
 	require.Equal(t, []string{"1"}, box.Answered())
 	require.Equal(t, []string{}, box.Answered())
-	stop() // perhaps before the plain receipt was sent: the server gives the message again
+	stop() // possibly before the acknowledgement: the server repeats the message
 
 	box, rep, _ := begin(t, server, dir)
 	require.Equal(t, []string{"1"}, box.Answered(), "the event that said so may be lost")
@@ -106,7 +106,7 @@ func TestARestartUsesNoMessageTwice(t *testing.T) {
 	require.Len(t, rep.data, 1)
 }
 
-func TestOnlyInterruptsInterrupt(t *testing.T) {
+func TestTakeInterrupt(t *testing.T) {
 	t.Parallel()
 	server := agenttest.New(t)
 	server.Say(agenttest.Message{ID: "1", Content: "a", Type: "user_message"})
@@ -125,7 +125,7 @@ func TestOnlyInterruptsInterrupt(t *testing.T) {
 	require.Equal(t, "2", <-heard)
 }
 
-// answers lets a test decide what the API says to a receipt.
+// answers is an API whose answers to acknowledgements a test sets.
 type answers struct {
 	inbox.Line
 
@@ -160,8 +160,8 @@ func over(t *testing.T, a *answers, dir string) (*inbox.Inbox, *receipts, func()
 	return box, rep, stop
 }
 
-// What another taker has won, or what has expired, is not used here.
-func TestOnlyTheWinnerUsesAMessage(t *testing.T) {
+// TestTake_OnlyTheWinner checks that a message which another taker has won, or which has expired, is not handed out.
+func TestTake_OnlyTheWinner(t *testing.T) {
 	t.Parallel()
 	a := &answers{say: func(n int) (apiclient.Answer, error) {
 		if n == 1 {
@@ -178,8 +178,8 @@ func TestOnlyTheWinnerUsesAMessage(t *testing.T) {
 	require.Len(t, rep.data, 1)
 }
 
-// An answer that is lost is asked for again, under the same name, before the message is used.
-func TestALostAnswerIsAskedForAgain(t *testing.T) {
+// TestTake_LostAnswer checks that an acknowledgement without an answer is repeated under the same name.
+func TestTake_LostAnswer(t *testing.T) {
 	t.Parallel()
 	a := &answers{say: func(n int) (apiclient.Answer, error) {
 		switch n {
@@ -203,9 +203,9 @@ func TestALostAnswerIsAskedForAgain(t *testing.T) {
 	require.Contains(t, a.paths[0], "/messages/1/ack?taker=")
 }
 
-// A process that is killed after it has asked does not know whether it has won: the next
-// one over the same folder asks again, under the same name.
-func TestAKilledTakerAsksAgain(t *testing.T) {
+// TestTake_AfterKill checks that after the kill of a process with an open acknowledgement, the next process repeats it
+// under the same name.
+func TestTake_AfterKill(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	asked := make(chan struct{}, 100)
@@ -235,9 +235,9 @@ func TestAKilledTakerAsksAgain(t *testing.T) {
 	require.False(t, m.Repeated, "nobody had it before")
 }
 
-// What was won and not used is handed out again by the next process, and says so; what was
-// used is not. It is won already: the API is not asked again.
-func TestWhatIsWonAndNotUsedIsHandedOutAgain(t *testing.T) {
+// TestTake_RepeatsUnusedMessage checks that the next process hands out a won, unused message again and marks it,
+// without another acknowledgement. A used message is not repeated.
+func TestTake_RepeatsUnusedMessage(t *testing.T) {
 	t.Parallel()
 	dir, answered := t.TempDir(), 0
 	a := &answers{say: func(n int) (apiclient.Answer, error) {
@@ -250,7 +250,7 @@ func TestWhatIsWonAndNotUsedIsHandedOutAgain(t *testing.T) {
 		require.NoError(t, err)
 	}
 	box.Used("2")
-	stop() // before it was said that the first is used
+	stop() // before Used of the first message
 
 	rep := &receipts{}
 	before := answered
@@ -272,7 +272,7 @@ func TestWhatIsWonAndNotUsedIsHandedOutAgain(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled, "both are used")
 }
 
-// silence gives no messages.
+// silence never returns messages.
 type silence struct{ *answers }
 
 func (silence) Get(ctx context.Context, _ string, _ time.Duration) (apiclient.Answer, error) {

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A message that is put back goes before those of its kind, and interrupts go before the rest.
+// TestInsert_OrderOfWhatIsPutBack checks that interrupts come first, and a returned message before others of its kind.
 func TestInsert_OrderOfWhatIsPutBack(t *testing.T) {
 	t.Parallel()
 	b := &Inbox{waiting: []Message{{ID: "i", Type: TypeInterrupt}, {ID: "u"}}}

@@ -36,8 +36,8 @@ type mute struct{}
 
 func (mute) Emit(string, map[string]any) {}
 
-// Agents that lost their API at the same moment do not ask for it at the same moments.
-func TestPollsAreSpread(t *testing.T) {
+// TestRun_SpreadsPolls checks that agents which lost the API at the same moment do not poll at the same moments.
+func TestRun_SpreadsPolls(t *testing.T) {
 	t.Parallel()
 	gaps := map[int64]bool{}
 	for range 3 {
@@ -48,7 +48,7 @@ func TestPollsAreSpread(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			over := make(chan struct{})
 			go func() { defer close(over); box.Run(ctx) }()
-			<-time.After(10 * time.Minute) // of the bubble, which takes none
+			<-time.After(10 * time.Minute) // fake time of the bubble
 			cancel()
 			<-over
 			require.Less(t, len(line.asked), 300)

@@ -15,11 +15,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 )
 
-// polls answers the polls of an inbox, and notes by which name each was asked.
+// polls answers the polls of an inbox, and records the name of each.
 type polls struct {
 	inbox.Line
 
-	answers []apiclient.Answer // status 0: the answer is lost
+	answers []apiclient.Answer // status 0: no answer
 	names   chan string
 }
 
@@ -41,7 +41,7 @@ func (p *polls) Get(ctx context.Context, path string, _ time.Duration) (apiclien
 	return answer, nil
 }
 
-// TestRun_RepeatsPoll asks again by the same name until an answer came, and then by another.
+// TestRun_RepeatsPoll checks that a poll is repeated under the same name until an answer comes.
 func TestRun_RepeatsPoll(t *testing.T) {
 	t.Parallel()
 	line := &polls{names: make(chan string, 8), answers: []apiclient.Answer{

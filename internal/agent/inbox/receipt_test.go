@@ -16,8 +16,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 )
 
-// stuckReceipt is an API that gives message x again and again, whose first receipt is lost and each later one fails. With the second
-// receipt an interrupt arrives.
+// stuckReceipt is an API that repeats message x. The first acknowledgement is lost, and each later one fails. With the
+// second one an interrupt arrives.
 type stuckReceipt struct {
 	mu       sync.Mutex
 	receipts int
@@ -43,7 +43,7 @@ func (s *stuckReceipt) Post(_ context.Context, path string, _ []byte, _ bool) (a
 	return apiclient.Answer{}, errors.New("connection reset")
 }
 
-// A receipt that cannot be settled keeps no message from arriving.
+// TestRun_PollsOnBesideAReceiptThatFails checks that a failing acknowledgement does not block other messages.
 func TestRun_PollsOnBesideAReceiptThatFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -12,30 +12,29 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// mostUsed is how many used messages are remembered over a restart. The API has settled a
-// message before it is used; it gives none of those again.
+// mostUsed is the number of used messages that survive a restart. The API does not repeat an acknowledged message.
 const mostUsed = 1000
 
-// usedIDs remembers which messages were asked for, won, and used.
+// usedIDs records which messages were requested, won and used.
 type usedIDs struct {
 	notes
 
-	path string // empty: nothing outlives the process
+	path string // empty: memory only
 	sync func(*os.File) error
 }
 
-// notes are what the file holds.
+// notes is the content of the file.
 type notes struct {
-	Taker string   `json:"taker"` // the name under which this inbox asks, over all its processes
-	Used  []string `json:"used"`  // oldest first
+	Taker string   `json:"taker"` // name under which this inbox asks, in all its processes
+	Used  []string `json:"used"`  // IDs, oldest first
 	Open  []claim  `json:"open"`  // neither used nor lost
 }
 
-// claim is a message that was asked for.
+// claim is a message whose acknowledgement was sent.
 type claim struct {
 	Message
 
-	Won bool `json:"won,omitempty"` // and handed out
+	Won bool `json:"won,omitempty"` // the message was won and handed out
 }
 
 func openUsed(path string) (*usedIDs, error) {
@@ -45,7 +44,7 @@ func openUsed(path string) (*usedIDs, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("read used messages: %w", err)
 		}
-		if json.Unmarshal(text, &u.notes) != nil { // a foreign file says nothing
+		if json.Unmarshal(text, &u.notes) != nil { // an unreadable file is ignored
 			u.notes = notes{}
 		}
 	}
@@ -59,7 +58,7 @@ func openUsed(path string) (*usedIDs, error) {
 	return u, u.save()
 }
 
-// handedOut reports whether this taker has won a message and not used it.
+// handedOut reports whether this process has handed out a message that is not used yet.
 func (u *usedIDs) handedOut(id string) bool {
 	at := u.find(id)
 	return at >= 0 && u.Open[at].Won && !u.Open[at].Repeated
@@ -69,7 +68,7 @@ func (u *usedIDs) find(id string) int {
 	return slices.IndexFunc(u.Open, func(c claim) bool { return c.ID == id })
 }
 
-// claim notes that a message is asked for: who is killed before the answer asks again.
+// claim records that a message is requested, so that the process that follows a killed one asks again.
 func (u *usedIDs) claim(m Message) error {
 	if u.find(m.ID) >= 0 {
 		return nil
@@ -78,7 +77,7 @@ func (u *usedIDs) claim(m Message) error {
 	return u.save()
 }
 
-// win notes that this taker has a message: who is killed before it is used hands it out again.
+// win records that this taker has a message, so that the process that follows a killed one hands it out again.
 func (u *usedIDs) win(id string) error {
 	at := u.find(id)
 	if at < 0 {
@@ -105,8 +104,8 @@ func (u *usedIDs) settle(id string) {
 	u.Open = slices.DeleteFunc(u.Open, func(c claim) bool { return c.ID == id })
 }
 
-// save puts the whole file in its place, or leaves it as it is, and sees it on the disk: the file decides whether a message
-// is used again after the machine has gone down.
+// save replaces the file atomically and syncs it to disk, because the file decides whether a message is repeated after
+// a crash of the machine.
 func (u *usedIDs) save() error {
 	if u.path == "" {
 		return nil

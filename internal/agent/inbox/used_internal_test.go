@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestNotesOfMessagesAreOnTheDisk(t *testing.T) {
+func TestSave_Syncs(t *testing.T) {
 	t.Parallel()
 	u, err := openUsed(filepath.Join(t.TempDir(), "used"))
 	require.NoError(t, err)
@@ -25,7 +25,7 @@ func TestNotesOfMessagesAreOnTheDisk(t *testing.T) {
 	require.Equal(t, 2, synced, "the file, and its name")
 }
 
-func TestAStartKeepsWhatStillCounts(t *testing.T) {
+func TestOpenUsed_KeepsWhatCounts(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "used")
 	u, err := openUsed(path)

@@ -10,8 +10,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// What something on the way answers settles nothing, while the API is away for instance.
-func TestOnlyOmoiSaysWhoHasWon(t *testing.T) {
+// TestAsk_AnswersOfProxies checks that an answer which is not from omoi decides nothing, for example of a proxy while
+// the API is down.
+func TestAsk_AnswersOfProxies(t *testing.T) {
 	t.Parallel()
 	foreign := []apiclient.Answer{
 		{Status: http.StatusNotFound, Body: []byte("404 page not found")},

@@ -16,8 +16,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/mailbox"
 )
 
-// The last event of an old worker has to get out however long its transcript is: it fails no run.
-func TestATranscriptThatNoOutboxTakesIsCut(t *testing.T) {
+// TestFit_CutsTranscript checks that the last event of a legacy worker is sent, however long its transcript is.
+func TestFit_CutsTranscript(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	c := open(t, dir)
@@ -29,8 +29,8 @@ func TestATranscriptThatNoOutboxTakesIsCut(t *testing.T) {
 	go func() {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://omoi/api/v1/sandboxes/x/events?a=b", strings.NewReader(body))
 		if err == nil {
-			req.ContentLength = -1 // as a worker that streams
-			_, err = c.Do(req)     //nolint:bodyclose // it is cancelled
+			req.ContentLength = -1 // as of a worker that streams
+			_, err = c.Do(req)     //nolint:bodyclose // the request is cancelled
 		}
 		over <- err
 	}()
@@ -54,7 +54,7 @@ func TestATranscriptThatNoOutboxTakesIsCut(t *testing.T) {
 	require.ErrorIs(t, <-over, context.Canceled)
 }
 
-func TestAnEventThatIsLongWithoutATranscriptIsRefused(t *testing.T) {
+func TestFit_RefusesLongEvent(t *testing.T) {
 	t.Parallel()
 	c := open(t, t.TempDir())
 	body := `{"event_type":"x","event_data":{"a":"` + strings.Repeat("x", mailbox.MaxOutbox) + `"}}`

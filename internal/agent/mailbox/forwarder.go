@@ -17,28 +17,28 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// patience is how long one request may take: a long poll and then some.
+// patience is the timeout of one request, longer than a long poll.
 const patience = 90 * time.Second
 
 // Files are the files of a sandbox, accessed by a [Forwarder] through the provider.
 type Files interface {
 	ReadFile(ctx context.Context, name string) (io.ReadCloser, error)
-	// WriteFile replaces a file as a whole.
+	// WriteFile replaces a file atomically.
 	WriteFile(ctx context.Context, name string, r io.Reader) error
 }
 
-// Route names the two ends of a [Forwarder].
+// Route connects a sandbox and the API.
 type Route struct {
 	Files Files
-	Dir   string // the agent's folder
+	Dir   string // agent's folder
 	API   http.RoundTripper
-	Own   string // the part of the API that is the sandbox's own, as /api/v1/sandboxes/x
-	Token string // with which every request goes, whatever it came with
+	Own   string // path of the sandbox's own routes, for example /api/v1/sandboxes/x
+	Token string // replaces the token of every request
 	Log   *slog.Logger
 }
 
-// Forwarder forwards the requests of one sandbox to the API and returns the responses. The content of the outbox is not
-// trusted: it reaches the sandbox's own routes only.
+// Forwarder forwards the requests of one sandbox to the API and returns the responses. The outbox is not trusted: its
+// requests reach the sandbox's own routes only.
 type Forwarder struct {
 	route Route
 	news  chan struct{}
@@ -48,27 +48,27 @@ type Forwarder struct {
 	group   sync.WaitGroup
 }
 
-// pendingRequest is a request on its way.
+// pendingRequest is a request in the outbox.
 type pendingRequest struct {
 	busy   bool
-	cancel context.CancelFunc // of what is under way
-	answer []byte             // nil: the API has not answered
-	done   bool               // the answer is in the sandbox
+	cancel context.CancelFunc // cancels the running attempt
+	answer []byte             // response; nil: the API has not answered
+	done   bool               // the response is in the sandbox
 }
 
-// NewForwarder makes one that has carried nothing yet.
+// NewForwarder returns a forwarder of a route.
 func NewForwarder(route Route) *Forwarder {
 	return &Forwarder{route: route, news: make(chan struct{}, 1), pending: map[string]*pendingRequest{}}
 }
 
-// News is ready after an answer was carried: the agent will most likely ask for more.
+// News signals that a response was delivered, after which the agent often sends the next request.
 func (f *Forwarder) News() <-chan struct{} { return f.news }
 
-// Wait waits until nothing is on its way; ctx of the rounds has ended before.
+// Wait waits until no request is in progress. The ctx of Round must have ended.
 func (f *Forwarder) Wait() { f.group.Wait() }
 
-// Round reads the outbox and begins to carry what is new in it. waiting is how many requests
-// it holds; an error is the provider's, or says that the outbox cannot be read.
+// Round reads the outbox and starts to forward its new requests. waiting is the number of requests in it. An error
+// means that the outbox cannot be read.
 func (f *Forwarder) Round(ctx context.Context) (waiting int, err error) {
 	file, err := f.route.Files.ReadFile(ctx, Outbox(f.route.Dir))
 	if err != nil {
@@ -82,7 +82,7 @@ func (f *Forwarder) Round(ctx context.Context) (waiting int, err error) {
 	return len(asks), nil
 }
 
-// take sets off with what nobody carries, and drops what the agent waits for no more.
+// take starts the new requests, and cancels those that are no longer in the outbox.
 func (f *Forwarder) take(ctx context.Context, asks []Ask) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -112,8 +112,8 @@ func (f *Forwarder) take(ctx context.Context, asks []Ask) {
 	}
 }
 
-// carry takes one request to the API and its answer back. What fails is tried again by a later
-// round; what the API has answered already is not asked again.
+// carry forwards one request and writes its response into the sandbox. A later round repeats a failed step; a response
+// that the API has given is not requested again.
 func (f *Forwarder) carry(ctx context.Context, ask Ask, b *pendingRequest) {
 	done := false
 	defer func() {
@@ -125,26 +125,26 @@ func (f *Forwarder) carry(ctx context.Context, ask Ask, b *pendingRequest) {
 	if b.answer == nil {
 		answer, err := f.ask(ctx, ask)
 		if err != nil {
-			f.warn(ctx, fmt.Errorf("carry a request: %w", err))
+			f.warn(ctx, fmt.Errorf("forward a request: %w", err))
 			return
 		}
 		b.answer = answer
 	}
 	if err := f.route.Files.WriteFile(ctx, Answer(f.route.Dir, ask.ID), bytes.NewReader(b.answer)); err != nil {
-		f.warn(ctx, fmt.Errorf("put an answer in: %w", err))
+		f.warn(ctx, fmt.Errorf("write a response into the sandbox: %w", err))
 		return
 	}
 	b.answer, done = nil, true
 }
 
-// warn says nothing of what nobody waits for any more.
+// warn logs an error, unless ctx has ended.
 func (f *Forwarder) warn(ctx context.Context, err error) {
 	if ctx.Err() == nil {
 		f.route.Log.WarnContext(ctx, "forward request failed", slog.String("route", f.route.Own), slog.Any("error", err))
 	}
 }
 
-// ask puts one request to the API. An error means that there was no answer of the API's.
+// ask sends one request to the API and returns the encoded response. An error means that the API did not answer.
 func (f *Forwarder) ask(life context.Context, ask Ask) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(life, patience)
 	defer cancel()
@@ -160,22 +160,22 @@ func (f *Forwarder) ask(life context.Context, ask Ask) ([]byte, error) {
 	_ = resp.Body.Close()
 	switch {
 	case ctx.Err() != nil && life.Err() == nil, len(body) == MaxAnswer:
-		return written(http.StatusBadGateway, nil, []byte("The answer is too long for a sandbox that is reached by files."))
+		return written(http.StatusBadGateway, nil, []byte("The response is too long for the pull transport."))
 	case err != nil:
 		return nil, fmt.Errorf("read the API's answer: %w", err)
 	}
 	return written(resp.StatusCode, resp.Header, body)
 }
 
-// request makes of what a sandbox wrote a request to its own routes, with its own token.
+// request converts a request of the outbox to one to the sandbox's own routes, with the sandbox's token.
 func (f *Forwarder) request(ctx context.Context, text []byte) (*http.Request, error) {
 	in, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(text)))
 	if err != nil {
-		return nil, errors.New("this is no request")
+		return nil, errors.New("not an HTTP request")
 	}
 	own := f.route.Own + "/"
 	if !strings.HasPrefix(in.URL.Path, own) || !strings.HasPrefix(in.URL.EscapedPath(), own) || path.Clean(in.URL.Path) != in.URL.Path {
-		return nil, errors.New("a sandbox opens its own routes only")
+		return nil, errors.New("a sandbox may call its own routes only")
 	}
 	if strings.HasSuffix(in.URL.Path, "/stream") {
 		return nil, errors.New("streams are not supported by the pull transport")
@@ -186,7 +186,7 @@ func (f *Forwarder) request(ctx context.Context, text []byte) (*http.Request, er
 	}
 	out, err := http.NewRequestWithContext(ctx, in.Method, "http://omoi"+in.URL.RequestURI(), bytes.NewReader(body))
 	if err != nil {
-		return nil, errors.New("this is no request")
+		return nil, errors.New("not an HTTP request")
 	}
 	for _, name := range []string{"Accept", "Content-Type", "Content-Encoding", "Idempotency-Key", "Omoi-Protocol"} {
 		if value := in.Header.Get(name); value != "" {
@@ -197,7 +197,7 @@ func (f *Forwarder) request(ctx context.Context, text []byte) (*http.Request, er
 	return out, nil
 }
 
-// written is an answer as the agent reads it.
+// written returns a response in HTTP/1.1 format.
 func written(status int, header http.Header, body []byte) ([]byte, error) {
 	resp := http.Response{
 		StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{},

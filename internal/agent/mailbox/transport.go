@@ -22,14 +22,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// look is how often an answer is looked for.
+// look is the interval of checks for a response.
 const look = 20 * time.Millisecond
 
-// Transport is the agent's side: it puts requests into the outbox and waits for their responses. It is safe for
+// Transport is the agent's side: it puts requests into the outbox and waits for their responses. Transport is safe for
 // concurrent use. Only the process that holds the spool may use the mailbox.
 type Transport struct {
 	dir  string
-	room chan struct{} // holds an entry for each ask
+	room chan struct{} // has an entry for each request in the outbox
 
 	mu   sync.Mutex
 	asks []Ask
@@ -37,7 +37,7 @@ type Transport struct {
 
 var _ http.RoundTripper = (*Transport)(nil)
 
-// Open makes the mailbox in dir, and forgets what an earlier process asked.
+// Open creates the mailbox in dir, and removes the requests of an earlier process.
 func Open(dir string) (*Transport, error) {
 	in := filepath.Join(dir, inName)
 	err := os.RemoveAll(in)
@@ -54,7 +54,7 @@ func Open(dir string) (*Transport, error) {
 	return t, nil
 }
 
-// RoundTrip puts the request into the outbox and waits for its answer until its context ends.
+// RoundTrip puts the request into the outbox and waits for its response until the request's context ends.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	req, err := fit(req)
 	if err != nil {
@@ -86,14 +86,14 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 const (
-	// mostTranscript is what an outbox takes of the transcript in an event, in characters; the rest
-	// is for the event, and for what else waits.
+	// mostTranscript is the maximum number of characters of a transcript in an event. The remaining space is for the
+	// rest of the event and for other requests.
 	mostTranscript = maxRequests - 2<<20
 	readStep       = 1 << 20
 )
 
-// fit shortens a request with an event whose transcript is too long for the outbox: the newest part is kept, and the
-// API learns how much is missing, as if it had cut the transcript itself. Any other request stays unchanged.
+// fit shortens an event request with a transcript that is too long for the outbox: the newest part is kept, and the API
+// learns the number of missing bytes, as if it had cut the transcript itself. Any other request stays unchanged.
 func fit(req *http.Request) (*http.Request, error) {
 	known := req.ContentLength >= 0 && req.ContentLength <= mostTranscript
 	if known || req.Method != http.MethodPost || !strings.HasSuffix(req.URL.Path, "/events") || req.Header.Get("Content-Encoding") != "" {
@@ -113,8 +113,8 @@ func fit(req *http.Request) (*http.Request, error) {
 	return out, nil
 }
 
-// shortened reads an event while it comes, so that a long transcript is never in memory. What is
-// too long without it is not read to its end.
+// shortened reads an event and cuts its transcript meanwhile, so that a long transcript is never completely in memory.
+// A body that is too long without it is not read to its end.
 func shortened(src io.ReadCloser) (body *bytes.Buffer, cut int64, err error) {
 	defer func() { _ = src.Close() }()
 	body = new(bytes.Buffer)
@@ -142,7 +142,7 @@ func (t *Transport) put(ask Ask) error {
 	return t.write()
 }
 
-// tooLong is the API's response to a body that is too long; the sender may split the batch.
+// tooLong returns the API's response to a body that is too long; the sender may split the batch.
 func tooLong(req *http.Request) *http.Response {
 	body := `{"code":"` + string(task.CodeInvalid) + `","detail":"The request is too long for an outbox."}`
 	return &http.Response{
@@ -151,17 +151,17 @@ func tooLong(req *http.Request) *http.Response {
 	}
 }
 
-// drop takes an ask out of the outbox, and then its answer away: so nobody sees one without
-// an answer that has got one.
+// drop removes a request from the outbox, and then its response, so that an answered request is never in the outbox
+// without its response.
 func (t *Transport) drop(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.asks = slices.DeleteFunc(t.asks, func(ask Ask) bool { return ask.ID == id })
-	_ = t.write() // the next one writes it
+	_ = t.write() // the next write includes the removal
 	t.sweep()
 }
 
-// sweep removes responses that came too late. A file with another name is being written by a provider.
+// sweep removes late responses. A file with another name is one that the provider is writing.
 func (t *Transport) sweep() {
 	files, _ := os.ReadDir(filepath.Join(t.dir, inName))
 	for _, file := range files {
@@ -174,12 +174,12 @@ func (t *Transport) sweep() {
 
 func (t *Transport) answer(id string) string { return filepath.Join(t.dir, inName, id) }
 
-// write replaces the outbox in one step. t.mu is held.
+// write replaces the outbox atomically. The caller holds t.mu.
 func (t *Transport) write() error {
 	return statefile.Save(filepath.Join(t.dir, outName), outbox{Asks: t.asks})
 }
 
-// await looks for the answer. What is there in part is not there yet.
+// await waits for a complete response. An incomplete one is still being written.
 func (t *Transport) await(req *http.Request, id string) (*http.Response, error) {
 	for {
 		if text, err := os.ReadFile(t.answer(id)); err == nil {

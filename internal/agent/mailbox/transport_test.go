@@ -15,7 +15,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/mailbox"
 )
 
-// asks waits until the outbox holds as many requests, and answers them.
+// asks waits until the outbox has n requests, and returns them.
 func asks(t *testing.T, dir string, n int) []mailbox.Ask {
 	t.Helper()
 	var list []mailbox.Ask
@@ -51,8 +51,8 @@ func ask(ctx context.Context, c *http.Client) (string, error) {
 	return string(text), err
 }
 
-// An answer that is there in part is not there yet.
-func TestTornAnswersAreWaitedOut(t *testing.T) {
+// TestRoundTrip_IncompleteAnswer checks that an incomplete response is not returned.
+func TestRoundTrip_IncompleteAnswer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	c := open(t, dir)
@@ -80,8 +80,8 @@ func TestTornAnswersAreWaitedOut(t *testing.T) {
 	require.Empty(t, asks(t, dir, 0))
 }
 
-// Who waits no more leaves nothing behind, nor does a process that died.
-func TestWhatNobodyWaitsForIsRemoved(t *testing.T) {
+// TestRoundTrip_RemovesAbandonedRequests checks that a cancelled request and a dead process leave no files.
+func TestRoundTrip_RemovesAbandonedRequests(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	c := open(t, dir)
@@ -104,8 +104,8 @@ func TestWhatNobodyWaitsForIsRemoved(t *testing.T) {
 	require.NoFileExists(t, mailbox.Answer(dir, ".being-written"))
 }
 
-// More requests than an outbox takes wait for room.
-func TestAnOutboxHasABound(t *testing.T) {
+// TestRoundTrip_FullOutbox checks that further requests wait.
+func TestRoundTrip_FullOutbox(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	c := open(t, dir)
@@ -125,8 +125,9 @@ func TestAnOutboxHasABound(t *testing.T) {
 	}
 }
 
-// What no outbox takes is refused as the API refuses it, and never makes one unreadable.
-func TestARequestThatIsTooLong(t *testing.T) {
+// TestRoundTrip_TooLong checks that a request which is too long is answered like by the API, and that the outbox stays
+// readable.
+func TestRoundTrip_TooLong(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	c := open(t, dir)
@@ -143,12 +144,12 @@ func TestARequestThatIsTooLong(t *testing.T) {
 	go func() {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://omoi/x", half)
 		if err == nil {
-			_, err = c.Do(req) //nolint:bodyclose // it is cancelled
+			_, err = c.Do(req) //nolint:bodyclose // the request is cancelled
 		}
 		over <- err
 	}()
 	asks(t, dir, 1)
-	_, err = c.Post("http://omoi/x", "application/json", strings.NewReader(strings.Repeat("x", mailbox.MaxOutbox/3))) //nolint:bodyclose // it is refused
+	_, err = c.Post("http://omoi/x", "application/json", strings.NewReader(strings.Repeat("x", mailbox.MaxOutbox/3))) //nolint:bodyclose // the request is refused
 	require.ErrorContains(t, err, "the outbox is full")
 	asks(t, dir, 1)
 	cancel()

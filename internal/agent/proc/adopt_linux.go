@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Adopt makes this process the parent of orphans below it, so that nothing that the agent
-// started can get out of its sight. It is for the agent's main process.
+// Adopt makes this process the parent of orphans below it, so that all processes of the agent stay its descendants. The
+// main process of omoi-agent calls it.
 func Adopt() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become subreaper: %w", err)
@@ -16,8 +16,8 @@ func Adopt() error {
 	return nil
 }
 
-// tied puts a command into a process group of its own, which ends with this process: a killed agent must not leave a
-// running program that costs money unobserved.
+// tied puts a command into its own process group and kills it with this process, because the program of a killed agent
+// must not continue and cost money.
 func tied() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Adopt needs Linux, as every agent in a sandbox does.
-func Adopt() error { return errors.New("become subreaper: this is not Linux") }
+// Adopt returns an error, because it needs Linux.
+func Adopt() error { return errors.New("become subreaper: unsupported on this system") }
 
 func tied() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

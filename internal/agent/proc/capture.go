@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// settleTime is how long output is waited for after the command has ended: what it wrote
-// itself is in the pipe by then, what a background process writes later is not waited for.
+// settleTime is the wait for output after the end of a command. The command's own output is in the pipe by then; later
+// output of background processes is not awaited.
 const settleTime = 200 * time.Millisecond
 
-// capture keeps the beginning and the end of an output.
+// capture keeps the start and the end of an output.
 type capture struct {
 	mu    sync.Mutex
 	half  int
-	hide  func(string) string // nil: nothing is hidden
+	hide  func(string) string // removes secrets; nil: keeps all
 	head  bytes.Buffer
 	tail  []byte
 	full  int64
 	also  io.Writer
-	drain chan struct{} // closed once nobody holds the output any more
+	drain chan struct{} // closed when no process holds the pipe any more
 }
 
-// pipe returns the end for the child; the other one is read until nobody holds it any more.
+// pipe returns the write end of a pipe for the child. The read end is read until no process holds the write end.
 func (c *capture) pipe() (*os.File, error) {
 	in, out, err := os.Pipe()
 	if err != nil {
@@ -40,7 +40,7 @@ func (c *capture) pipe() (*os.File, error) {
 	return out, nil
 }
 
-// settle waits a moment for the rest of the output.
+// settle waits at most settleTime for the rest of the output.
 func (c *capture) settle() {
 	select {
 	case <-c.drain:
@@ -48,7 +48,7 @@ func (c *capture) settle() {
 	}
 }
 
-// Write takes output; it never fails.
+// Write never fails.
 func (c *capture) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +69,7 @@ func (c *capture) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// text returns what is kept, with a note where something is missing, and the full length.
+// text returns the kept output, with a note about missing bytes, and the full length.
 func (c *capture) text() (string, int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,4 +1,4 @@
 package proc
 
-// StartTied starts a command that dies with this process.
+// StartTied is startTied.
 var StartTied = startTied

@@ -16,9 +16,9 @@ import (
 
 const insideLimit = "OMOI_TEST_MEMORY_LIMIT"
 
-// A kill at the memory limit differs from a kill by another process. The test starts itself
-// again in a memory group of its own, where it may make one.
-func TestOutOfMemoryIsTold(t *testing.T) {
+// TestRun_OutOfMemory checks that a kill by the memory limit differs from a kill by another process. The test runs its
+// own binary in a memory cgroup, if it may create one.
+func TestRun_OutOfMemory(t *testing.T) {
 	if os.Getenv(insideLimit) != "" {
 		res, err := runner.Run(t.Context(), bash("head -c 300000000 /dev/zero | tail -c 300000000 > /dev/null; exit $?"))
 		require.NoError(t, err)
@@ -26,7 +26,7 @@ func TestOutOfMemoryIsTold(t *testing.T) {
 		res, err = runner.Run(t.Context(), bash("kill -9 $$"))
 		require.NoError(t, err)
 		require.Equal(t, proc.Killed, res.Outcome)
-		require.Contains(t, res.Note, "not out of memory")
+		require.Contains(t, res.Note, "not by the memory limit")
 		return
 	}
 	group := filepath.Join("/sys/fs/cgroup/memory", fmt.Sprintf("omoi-test-%d", os.Getpid()))
@@ -42,7 +42,7 @@ func TestOutOfMemoryIsTold(t *testing.T) {
 	if err := os.WriteFile(limit, []byte("100000000"), 0o644); err != nil {
 		t.Skipf("no memory limit can be set here, so out of memory is not tested: %v", err)
 	}
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", "echo $$ > "+group+"/cgroup.procs && exec "+os.Args[0]+" -test.run='^TestOutOfMemoryIsTold$' -test.v")
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", "echo $$ > "+group+"/cgroup.procs && exec "+os.Args[0]+" -test.run='^TestRun_OutOfMemory$' -test.v")
 	cmd.Env = append(os.Environ(), insideLimit+"=1")
 	out, err := cmd.CombinedOutput()
 	if !strings.Contains(string(out), "=== RUN") {

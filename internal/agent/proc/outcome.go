@@ -15,8 +15,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandbox"
 )
 
-// judge fills in how the command ended. before is the number of memory kills when it began,
-// -1 if that cannot be read.
+// judge sets the fields for the end of a command. before is the number of memory kills at its start, -1 if unknown.
 func (r *Result) judge(status syscall.WaitStatus, before int64) {
 	r.ExitCode = status.ExitStatus()
 	if status.Signaled() {
@@ -29,19 +28,19 @@ func (r *Result) judge(status syscall.WaitStatus, before int64) {
 	after := oomKills()
 	sig := status.Signal()
 	switch {
-	case before >= 0 && after > before && r.ExitCode != 0: // who got over the end of a part is well
+	case before >= 0 && after > before && r.ExitCode != 0: // a command that survives the kill of a child succeeds
 		r.Outcome, r.Note = OutOfMemory, "The kernel killed a process at the memory limit."
 	case status.Signaled() && (sig == syscall.SIGXCPU || sig == syscall.SIGXFSZ):
-		r.Outcome, r.Note = Limit, "The kernel ended it at a limit on CPU time or file size."
+		r.Outcome, r.Note = Limit, "The kernel killed the command at its limit of CPU time or file size."
 	case r.ExitCode != 128+int(syscall.SIGKILL):
 	case before < 0:
-		r.Outcome, r.Note = Killed, "Killed from outside or out of memory: the memory cgroup cannot be read here."
+		r.Outcome, r.Note = Killed, "Killed by another process or by the memory limit: the memory cgroup cannot be read."
 	default:
-		r.Outcome, r.Note = Killed, "Killed from outside, not out of memory."
+		r.Outcome, r.Note = Killed, "Killed by another process, not by the memory limit."
 	}
 }
 
-// oomKills counts the kills at our memory limit, -1 if that cannot be read.
+// oomKills returns the number of kills by the memory limit, -1 if it cannot be read.
 func oomKills() int64 {
 	groups, _ := os.ReadFile("/proc/self/cgroup")
 	var files []string
@@ -58,7 +57,7 @@ func oomKills() int64 {
 	return -1
 }
 
-// memoryFile is where a group's kills are counted; empty: not in this one.
+// memoryFile returns the file with a cgroup's number of memory kills; empty: the cgroup has none.
 func memoryFile(controllers, group string) string {
 	const root = "/sys/fs/cgroup"
 	switch {
@@ -70,7 +69,7 @@ func memoryFile(controllers, group string) string {
 	return ""
 }
 
-// ParseSignal reads a name with or without SIG, or a number. Zero means that it is none.
+// ParseSignal parses a signal name with or without SIG, or a number; zero if it is neither.
 func ParseSignal(text string) syscall.Signal {
 	if n, err := strconv.Atoi(text); err == nil && n > 0 && n < 65 {
 		return syscall.Signal(n)

@@ -1,5 +1,5 @@
-// Package proc runs commands of the agent and ends their whole process trees, including children that left their
-// process group or were orphaned: it scans the process table until none is left.
+// Package proc runs commands of the agent and kills all their processes, including children that left their process
+// group or were orphaned: it scans the process table until none is left.
 package proc
 
 import (
@@ -18,66 +18,65 @@ import (
 	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
-// Outcome says how a command ended.
+// Outcome is the way a command ended.
 type Outcome string
 
-// The outcomes.
+// Values of Outcome.
 const (
-	Exited      Outcome = "exited"        // by itself; the exit code tells the rest
-	Timeout     Outcome = "timeout"       // ended by us at its time limit
-	Stopped     Outcome = "stopped"       // ended by us because the agent was interrupted or stopped
-	OutOfMemory Outcome = "out_of_memory" // the kernel killed it, or a part of it, at the memory limit
-	Limit       Outcome = "limit"         // the kernel ended it at another limit (CPU time, file size)
+	Exited      Outcome = "exited"        // by itself; see the exit code
+	Timeout     Outcome = "timeout"       // ended by omoi-agent at its timeout
+	Stopped     Outcome = "stopped"       // ended by omoi-agent at an interrupt or a stop
+	OutOfMemory Outcome = "out_of_memory" // killed by the memory limit, or a child was
+	Limit       Outcome = "limit"         // killed by another limit (CPU time, file size)
 	Killed      Outcome = "killed"        // killed by another process
 )
 
-// Command is what to run.
+// Command is a command to run.
 type Command struct {
 	Args  []string
 	Dir   string
 	Env   []string
 	Stdin io.Reader
-	// Timeout ends the command; zero is none.
+	// Timeout is the maximum duration; zero: none.
 	Timeout time.Duration
-	// Grace is the time between SIGTERM and SIGKILL; zero is 2 s.
+	// Grace is the time between SIGTERM and SIGKILL; zero: 2 s.
 	Grace time.Duration
-	// Interrupt, once closed, asks the command to stop as a terminal does; what does not is ended. May be nil.
+	// Interrupt, when closed, sends SIGINT to the command as a terminal does, and kills it if it does not stop. May be
+	// nil.
 	Interrupt <-chan struct{}
-	// Capture bounds the kept output: its beginning and its end; zero is 256 KiB.
+	// Capture is the maximum bytes of kept output, half from its start and half from its end; zero: 256 KiB.
 	Capture int
-	// Output gets all output as it comes, beside what is kept. May be nil.
+	// Output gets all output. May be nil.
 	Output io.Writer
-	// Stdout gets standard output instead: what is kept is standard error alone. The caller
-	// closes it. May be nil.
+	// Stdout gets the standard output. The kept output is then standard error only. The caller closes it. May be nil.
 	Stdout *os.File
 }
 
-// Result is what became of a command.
+// Result is the result of a command.
 type Result struct {
-	ExitCode   int    // as a shell counts: 128 + signal for a signal
-	Signal     string // name of the signal that ended it; empty if none did
+	ExitCode   int    // as in a shell: 128 + signal after a signal
+	Signal     string // name of the signal that ended the command; empty: none
 	Outcome    Outcome
-	Note       string // one sentence for a reader where the outcome is not plain
-	Output     string // standard output and error together
+	Note       string // one sentence about an unusual outcome
+	Output     string // standard output and standard error
 	FullLength int64  // bytes of output before it was cut
 	Duration   time.Duration
-	Killed     int // processes that we ended
-	Survivors  int // processes that could not be ended
+	Killed     int // number of killed processes
+	Survivors  int // number of processes that could not be killed
 }
 
-// Runner starts commands. One runner serves one process: a child in a process group of its
-// own that this runner did not start is taken for an orphan of a command.
+// Runner starts commands. A process has one runner: a child in its own process group that the runner did not start
+// counts as an orphan of a command.
 type Runner struct {
-	// Hide takes secrets out of the output that is kept, before anything is cut off it; nil
-	// keeps all. It is set before the first command.
+	// Hide removes secrets from the output before it is cut; nil: keeps all. Hide is set before the first command.
 	Hide func(text string) string
 
 	mu  sync.Mutex
-	own map[int]chan struct{} // started by us and not yet waited for; closed when it has been
+	own map[int]chan struct{} // commands started and not yet waited for, by PID; closed after the wait
 }
 
-// Run runs a command to its end. Background processes that it leaves behind live on until
-// [Runner.KillAll], unless the command was ended by us. The error is about starting only.
+// Run runs a command to its end. Background processes that it leaves behind run until [Runner.KillAll], unless Run
+// ended the command. The error is about the start only.
 func (r *Runner) Run(ctx context.Context, c Command) (Result, error) {
 	out := &capture{half: cmp.Or(c.Capture, 256<<10) / 2, also: c.Output, hide: r.Hide, drain: make(chan struct{})}
 	before := oomKills()
@@ -100,11 +99,11 @@ func (r *Runner) Run(ctx context.Context, c Command) (Result, error) {
 	return res, nil
 }
 
-// await waits for the command, or ends it when ctx ends or its time is up. ended is false
-// for a process that not even SIGKILL ends.
+// await waits for the end of the command, or ends it at its timeout or when ctx ends. ended is false if the process
+// survives SIGKILL.
 func (r *Runner) await(ctx context.Context, c Command, pid int, done chan syscall.WaitStatus, res *Result) (status syscall.WaitStatus, ended bool) {
 	limit := ctx
-	if c.Timeout > 0 { // of time in which the agent ran: its commands are frozen with it
+	if c.Timeout > 0 { // the time in which the agent was frozen does not count
 		var cancel context.CancelFunc
 		limit, cancel = uptime.WithTimeout(ctx, c.Timeout)
 		defer cancel()
@@ -130,13 +129,13 @@ func (r *Runner) await(ctx context.Context, c Command, pid int, done chan syscal
 	}
 }
 
-// start starts the command in a process group of its own. Its output is a pipe that is read while any process holds it,
-// so that background processes do not block.
+// start starts the command in its own process group. Its output is a pipe that is read while any process holds it, so
+// that background processes do not block.
 func (r *Runner) start(c Command, out *capture) (*exec.Cmd, error) {
 	if len(c.Args) == 0 {
 		return nil, errors.New("no command")
 	}
-	cmd := exec.Command(c.Args[0], c.Args[1:]...) //nolint:gosec,noctx // running commands is what it is for; the tree is ended by us
+	cmd := exec.Command(c.Args[0], c.Args[1:]...) //nolint:gosec,noctx // the runner ends the command itself
 	cmd.Dir, cmd.Env, cmd.Stdin = c.Dir, c.Env, c.Stdin
 	pipe, err := out.pipe()
 	if err != nil {
@@ -162,8 +161,8 @@ func (r *Runner) start(c Command, out *capture) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// startTied starts a command that dies with this process. The kernel ties it to the thread that
-// has started it, which is therefore kept until the command is over.
+// startTied starts a command that dies with this process. The kernel binds the command to the thread that started it,
+// so the thread is kept until the command has ended.
 func startTied(cmd *exec.Cmd, over <-chan struct{}) error {
 	cmd.SysProcAttr = tied()
 	started := make(chan error)
@@ -189,10 +188,10 @@ func (r *Runner) wait(cmd *exec.Cmd) syscall.WaitStatus {
 	return status
 }
 
-// interruptWait is how long a command may take to stop when it is interrupted.
+// interruptWait is the time that a command gets to stop after an interrupt.
 const interruptWait = 2 * time.Second
 
-// interrupt sends what a terminal sends, to the whole group, and ends what is left a moment later.
+// interrupt sends SIGINT to the whole group, and kills the rest after interruptWait.
 func (r *Runner) interrupt(ctx context.Context, pid int, grace time.Duration, done chan syscall.WaitStatus) (killed, left int) {
 	family := r.family(pid)
 	_ = syscall.Kill(-pid, syscall.SIGINT)
@@ -206,7 +205,7 @@ func (r *Runner) interrupt(ctx context.Context, pid int, grace time.Duration, do
 	return r.end(pid, min(grace, time.Second), done)
 }
 
-// end asks the tree to end, waits for its root, then makes sure.
+// end sends SIGTERM to all processes of the command, waits for the first one, and kills the rest.
 func (r *Runner) end(pid int, grace time.Duration, done chan syscall.WaitStatus) (killed, left int) {
 	family := r.family(pid)
 	_ = syscall.Kill(-pid, syscall.SIGTERM)

@@ -1,4 +1,4 @@
-//nolint:paralleltest // ending all children of the process would end those of other tests
+//nolint:paralleltest // KillAll would kill children of other tests
 package proc_test
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 )
 
-// The tests share one runner, and the test program adopts orphans as the agent does.
+// runner is shared by the tests. The test program adopts orphans, as omoi-agent does.
 var runner = &proc.Runner{}
 
 func TestMain(m *testing.M) {
@@ -56,7 +56,7 @@ func pids(t *testing.T, dir string) []int {
 	return list
 }
 
-func TestOutcomes(t *testing.T) {
+func TestRun_Outcomes(t *testing.T) {
 	cases := map[string]struct {
 		command string
 		outcome proc.Outcome
@@ -84,9 +84,9 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// A tree with a process that ignores signals, one in a session of its own and one whose
-// parent is gone is ended to the last.
-func TestATimeoutEndsTheWholeTree(t *testing.T) {
+// TestRun_TimeoutKillsAllProcesses starts a process that ignores signals, one in its own session, and one without its
+// parent.
+func TestRun_TimeoutKillsAllProcesses(t *testing.T) {
 	dir := t.TempDir()
 	command := bash(`
 cd ` + dir + `
@@ -119,7 +119,7 @@ while :; do sleep 1; done`)
 	}
 }
 
-func TestATimeLimitIsTold(t *testing.T) {
+func TestRun_CPUTimeLimit(t *testing.T) {
 	command := bash("echo partial; while :; do sleep 1; done")
 	command.Timeout = 100 * time.Millisecond
 	res, err := runner.Run(t.Context(), command)
@@ -128,7 +128,7 @@ func TestATimeLimitIsTold(t *testing.T) {
 	require.Equal(t, "partial\n", res.Output)
 }
 
-func TestABackgroundProcessLivesOnUntilAllIsEnded(t *testing.T) {
+func TestKillAll_BackgroundProcess(t *testing.T) {
 	dir := t.TempDir()
 	res, err := runner.Run(t.Context(), bash("cd "+dir+"; (echo $$ > x; exec sh -c 'echo $$ > bg.pid; sleep 1000') & while [ ! -s bg.pid ]; do sleep 0.01; done; echo started"))
 	require.NoError(t, err)
@@ -141,7 +141,7 @@ func TestABackgroundProcessLivesOnUntilAllIsEnded(t *testing.T) {
 	require.False(t, alive(pid))
 }
 
-func TestLongOutputKeepsBeginningAndEnd(t *testing.T) {
+func TestRun_LongOutput(t *testing.T) {
 	command := bash("echo begin; head -c 100000 /dev/zero | tr '\\0' x; echo; echo end")
 	command.Capture = 1000
 	res, err := runner.Run(t.Context(), command)
@@ -153,7 +153,7 @@ func TestLongOutputKeepsBeginningAndEnd(t *testing.T) {
 	require.Less(t, len(res.Output), 1200)
 }
 
-func TestStandardOutputMayGoElsewhere(t *testing.T) {
+func TestRun_Stdout(t *testing.T) {
 	in, out, err := os.Pipe()
 	require.NoError(t, err)
 	command := bash("echo lines; echo trouble >&2")
@@ -167,15 +167,15 @@ func TestStandardOutputMayGoElsewhere(t *testing.T) {
 	require.Equal(t, "trouble\n", res.Output)
 }
 
-func TestWhatCannotBeStarted(t *testing.T) {
+func TestRun_CannotStart(t *testing.T) {
 	_, err := runner.Run(t.Context(), proc.Command{Args: []string{"/nonexistent"}})
 	require.Error(t, err)
 	_, err = runner.Run(t.Context(), proc.Command{})
 	require.Error(t, err)
 }
 
-// What is kept is hidden part by part, so that a cut is at the end of a part.
-func TestOutputIsHiddenBeforeItIsCut(t *testing.T) {
+// TestRun_HidesBeforeCutting checks that secrets are removed before the output is cut.
+func TestRun_HidesBeforeCutting(t *testing.T) {
 	r := &proc.Runner{Hide: func(text string) string { return strings.ReplaceAll(text, "secret", "hidden") }}
 	for capture, want := range map[int]string{1000: "hidden-...-hidden\n", 16: "hidden-.\n... 2 bytes left out ...\n-hidden\n"} {
 		res, err := r.Run(t.Context(), proc.Command{Args: []string{"echo", "secret-...-secret"}, Capture: capture, Dir: t.TempDir()})

@@ -14,8 +14,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 )
 
-// A command dies with this process, not with the thread that started the command.
-func TestACommandOutlivesTheThreadThatAskedForIt(t *testing.T) { //nolint:paralleltest // a runner of another test would take its child for an orphan, and reap it
+// TestStartTied_OutlivesTheCallingThread checks that a command dies with this process, and not with the thread that
+// called startTied.
+func TestStartTied_OutlivesTheCallingThread(t *testing.T) { //nolint:paralleltest // the runner of another test would reap its child
 	cmd, over := exec.Command("sleep", "1000"), make(chan struct{})
 	defer close(over)
 	started, thread := make(chan error), make(chan int, 1)
@@ -36,9 +37,9 @@ func TestACommandOutlivesTheThreadThatAskedForIt(t *testing.T) { //nolint:parall
 	require.Equal(t, syscall.SIGTERM, status.Signal())
 }
 
-// onDyingThread calls f on a thread that ends afterwards; the process's first one never does.
+// onDyingThread calls f on a thread that ends afterwards. The thread is never the main thread, which does not end.
 func onDyingThread(f func()) {
-	runtime.LockOSThread() // never unlocked: the thread ends with this goroutine
+	runtime.LockOSThread() // never unlocked, so that the thread ends with this goroutine
 	if syscall.Gettid() != syscall.Getpid() {
 		f()
 		return

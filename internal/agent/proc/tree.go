@@ -8,8 +8,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/proctable"
 )
 
-// family lists what descends from root, and the orphans that were handed to this process.
-// Root zero means everything below this process.
+// family returns the descendants of root, and the orphans that this process adopted. Root zero means all processes
+// below this one.
 func (r *Runner) family(root int) map[int]proctable.Process {
 	kids := proctable.Children()
 	found := map[int]proctable.Process{}
@@ -24,7 +24,7 @@ func (r *Runner) family(root int) map[int]proctable.Process {
 		}
 	}
 	if root > 0 {
-		for _, k := range kids[root] { // also where root has ended since they were read
+		for _, k := range kids[root] { // also if root has ended since the scan
 			add(k)
 		}
 		if p, ok := proctable.Read(root); ok {
@@ -35,7 +35,7 @@ func (r *Runner) family(root int) map[int]proctable.Process {
 	defer r.mu.Unlock()
 	ours := syscall.Getpgrp()
 	for _, p := range kids[os.Getpid()] {
-		// What stays in our own group are short helpers of ours, such as git.
+		// Children in omoi-agent's own group are its short helpers, for example git.
 		if root == 0 || (r.own[p.PID] == nil && p.Group != ours) {
 			add(p)
 		}
@@ -43,8 +43,8 @@ func (r *Runner) family(root int) map[int]proctable.Process {
 	return found
 }
 
-// killTree kills root's family until looking finds nobody alive. The members known from
-// before are ended too: one whose parent died early may have left the tree.
+// killTree kills root's family until a scan finds none. before has members of an earlier scan: a process whose parent
+// died early may have left the tree.
 func (r *Runner) killTree(root int, before map[int]proctable.Process) (killed, left int) {
 	ended := map[int]uint64{}
 	limit := time.Now().Add(10 * time.Second)
@@ -80,8 +80,7 @@ func (r *Runner) killTree(root int, before map[int]proctable.Process) (killed, l
 	}
 }
 
-// reap takes the zombie of an orphan off the process table; children that a command waits
-// for are left to it.
+// reap reaps an orphan. Children of Run are left to its wait.
 func (r *Runner) reap(p proctable.Process) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -90,7 +89,7 @@ func (r *Runner) reap(p proctable.Process) {
 	}
 }
 
-// Reap takes the zombies of all orphans off the process table.
+// Reap reaps all ended orphans.
 func (r *Runner) Reap() {
 	for _, p := range r.family(0) {
 		if p.HasEnded() {
@@ -99,13 +98,13 @@ func (r *Runner) Reap() {
 	}
 }
 
-// KillAll ends everything below this process and says how many processes that were, and how
-// many could not be ended.
+// KillAll kills all processes below this one. KillAll returns their number, and the number of those that could not be
+// killed.
 func (r *Runner) KillAll() (killed, left int) {
 	return r.killTree(0, nil)
 }
 
-// signal sends to the very process that was seen, not to a later one of the same number.
+// signal signals a process if its start time is unchanged, so that no other process with the same PID gets the signal.
 func signal(p proctable.Process, sig syscall.Signal) {
 	if now, ok := proctable.Read(p.PID); ok && now.Start == p.Start {
 		_ = syscall.Kill(p.PID, sig)

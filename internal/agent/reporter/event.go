@@ -10,10 +10,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
-// maxEventBytes bounds one encoded event; larger ones keep their type and say what was left out.
+// maxEventBytes is the maximum size of an encoded event. A larger one is shortened.
 const maxEventBytes = 1 << 20
 
-// wireEvent is one event as the API takes it.
+// wireEvent is an event in the format of the API.
 type wireEvent struct {
 	EventType  string         `json:"event_type"`
 	Source     string         `json:"source"`
@@ -21,7 +21,7 @@ type wireEvent struct {
 	EventData  map[string]any `json:"event_data"`
 }
 
-// encode returns an event in wire form, with the three IDs set in its data and without secrets, since others may read
+// encode returns an event in wire format, with the three IDs in its data and without secrets, because others may read
 // the spool.
 func (r *Reporter) encode(eventType string, data map[string]any) (json.RawMessage, error) {
 	full := make(map[string]any, len(data)+3)
@@ -39,7 +39,7 @@ func (r *Reporter) encode(eventType string, data map[string]any) (json.RawMessag
 	return textcut.WithoutNUL(body), nil
 }
 
-// shorten keeps what is small in the data of an event of size bytes.
+// shorten removes or cuts large values in the data of an event of size bytes.
 func shorten(data map[string]any, size int) {
 	for key, value := range data {
 		if text, ok := value.(string); ok && len(text) > 4096 {

@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	mostRefusals = 3  // of one event by the API, before less takes its place
-	mostBlocked  = 10 // of one event by something on the way that lets a small request pass each time: about a minute
+	mostRefusals = 3  // rejections of one event by the API before it is replaced
+	mostBlocked  = 10 // rejections of one event by a proxy that passes a small request each time; about a minute
 	shortText    = 200
 )
 
-// Reasons to replace an event by less.
+// Reasons to replace an event.
 const (
 	refusedByAPI = "refused"
 	refusedOnWay = "refused_on_the_way"
 )
 
-// divide isolates the event that the server refuses. Alone and refused again and again, since
-// once may be a fault of the way, it gives way to less.
+// divide isolates the event that the API rejects by halving the batch. An event that is rejected alone and repeatedly
+// is replaced by a shorter one.
 func (s *sender) divide(ctx context.Context, records []spool.Record) error {
 	if len(records) > 1 {
 		s.limit = max(len(records)/2, 1)
@@ -38,8 +38,8 @@ func (s *sender) divide(ctx context.Context, records []spool.Record) error {
 	return s.giveWay(ctx, records[0], refusedByAPI)
 }
 
-// around continues after a rejection by a proxy, which is usually temporary and costs no event. Only a proxy that
-// rejects one event repeatedly, and passes a small request each time in between, will never pass that event.
+// around continues after a rejection by a proxy, which is usually temporary and costs no event. A proxy that rejects
+// one event repeatedly, and passes a small request each time in between, will never pass that event.
 func (s *sender) around(ctx context.Context, records []spool.Record, delay time.Duration) error {
 	alone := len(records) == 1
 	s.limit = max(len(records)/2, 1)
@@ -52,7 +52,7 @@ func (s *sender) around(ctx context.Context, records []spool.Record, delay time.
 	return wait.For(ctx, delay+s.backoff())
 }
 
-// tries counts what happened to one event in a row.
+// tries counts consecutive rejections of one event.
 type tries struct {
 	n     int64
 	count int
@@ -67,7 +67,7 @@ func (t *tries) again(n int64, enough int) bool {
 	return t.count >= enough
 }
 
-// passes asks whether a batch of no events reaches the API.
+// passes reports whether a batch without events reaches the API.
 func (s *sender) passes(ctx context.Context, n int64) bool {
 	id, base := s.spool.ID()
 	answer, err := s.post.Post(ctx, batchPath, batch(id, n-base, nil), false)
@@ -81,8 +81,8 @@ func (s *sender) passes(ctx context.Context, n int64) bool {
 	return answer.Code != ""
 }
 
-// giveWay puts less in the place of an event, since a number may not stay empty: what is short
-// of it, else a note that it was there. Where both are refused, everything is.
+// giveWay sends less under an event's number, because the sequence must not have a gap: a reduced event, else a note.
+// If both are rejected, the cause is not this event.
 func (s *sender) giveWay(ctx context.Context, r spool.Record, reason string) error {
 	s.log.WarnContext(ctx, "event rejected, sending a shorter one", slog.String("reason", reason), slog.Int("bytes", len(r.Body)))
 	for _, less := range []json.RawMessage{reduced(r.Body, reason), s.note(r.Body, reason)} {
@@ -95,7 +95,7 @@ func (s *sender) giveWay(ctx context.Context, r spool.Record, reason string) err
 	return wait.For(ctx, wait.Jitter(s.cfg.SlowBackoff))
 }
 
-// reduced keeps the type of an event, its numbers and its short texts, and says what is gone.
+// reduced keeps the type, the numbers and the short texts of an event, and names the removed fields.
 func reduced(body json.RawMessage, reason string) json.RawMessage {
 	var whole wireEvent
 	if json.Unmarshal(body, &whole) != nil {
@@ -126,10 +126,10 @@ func reduced(body json.RawMessage, reason string) json.RawMessage {
 	return less
 }
 
-// note says that an event was there.
+// note returns an event that reports the loss of another one.
 func (s *sender) note(body json.RawMessage, reason string) json.RawMessage {
 	var whole wireEvent
-	_ = json.Unmarshal(body, &whole) // the type of an event of another form is not known
+	_ = json.Unmarshal(body, &whole) // an invalid event has no type
 	note, err := s.encode(event.AgentEventsDropped, map[string]any{
 		"count": 1, "reason": reason, "event_type": whole.EventType, "bytes": len(body),
 	})

@@ -16,8 +16,8 @@ func long(e agenttest.Event) bool {
 	return len(text) > 1000
 }
 
-// A proxy that never lets one event through costs what is long of that event, and nothing else.
-func TestWhatIsAlwaysBlockedGivesWayToLess(t *testing.T) {
+// TestBlockedEvent_IsReduced checks that a proxy which never passes one event costs the long values of this event only.
+func TestBlockedEvent_IsReduced(t *testing.T) {
 	t.Parallel()
 	server := agenttest.New(t)
 	server.Block = func(e agenttest.Event) bool { return long(e) || e.Type == "agent.cursed" }
@@ -41,9 +41,9 @@ func TestWhatIsAlwaysBlockedGivesWayToLess(t *testing.T) {
 	require.Equal(t, "agent.message", events[11].Type)
 }
 
-// While small requests are refused too, and after any number of refusals that end in time,
-// nothing gives way.
-func TestWhatIsBlockedForAWhileArrivesWhole(t *testing.T) {
+// TestBlockedEvent_ArrivesLater checks that no event is reduced while small requests are rejected too, or if the
+// rejections end in time.
+func TestBlockedEvent_ArrivesLater(t *testing.T) {
 	t.Parallel()
 	const refusals = 9
 	var large, all atomic.Int64
@@ -69,7 +69,7 @@ func TestWhatIsBlockedForAWhileArrivesWhole(t *testing.T) {
 	}
 }
 
-// passing is a fault of the way for a while.
+// passing is a temporary rejection by a proxy.
 func passing(still bool) agenttest.Fault {
 	if still {
 		return agenttest.Fault{Status: 400, Foreign: true}

@@ -9,29 +9,32 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
-// Words of a heartbeat's status.
+// Values of a heartbeat's status.
 const (
 	StatusRunning = "running"
 	StatusWaiting = "waiting"
 )
 
-// Activity is what the agent is doing now, told by heartbeats. It is safe for concurrent use.
+// Activity is the agent's current activity in heartbeats. An Activity is safe for concurrent use.
 type Activity struct {
 	mu     sync.Mutex
 	status string
 	tool   string
 	since  time.Time
 	turn   int
+
+	changes   int64  // how often a tool was called or ended
+	completed string // ID of the tool call that ended last
 }
 
-// SetStatus tells whether the agent works or waits for messages.
+// SetStatus sets whether the agent runs or waits for messages.
 func (a *Activity) SetStatus(status string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.status = status
 }
 
-// SetTurn tells the number of the current turn.
+// SetTurn sets the number of the current turn.
 func (a *Activity) SetTurn(turn int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -45,24 +48,47 @@ func (a *Activity) Turn() int {
 	return a.turn
 }
 
-// Tool says that a tool call has begun; the returned function says that it is over.
+// Tool sets the running tool; the returned function clears it.
 func (a *Activity) Tool(name string) (done func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.tool, a.since = name, time.Now()
+	a.changes++
 	return func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.tool = ""
+		a.changes++
 	}
 }
 
-// pass makes the tool call younger by time in which this process was stopped, and so the tool too.
+// Calls returns the number of starts and ends of tool calls, and the running tool; empty: none.
+func (a *Activity) Calls() (changes int64, running string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.changes, a.tool
+}
+
+// Complete records the ID of a tool call that has ended.
+func (a *Activity) Complete(id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.completed = id
+}
+
+// Completed returns the ID of the last ended tool call; empty: none.
+func (a *Activity) Completed() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.completed
+}
+
+// pass moves the start of the tool by the time in which this process, and so the tool, was frozen.
 func (a *Activity) pass(stopped time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.since = a.since.Add(stopped); time.Since(a.since) < 0 {
-		a.since = time.Now() // it began after the stop
+		a.since = time.Now() // the tool started after the freeze
 	}
 }
 
@@ -73,13 +99,13 @@ func (a *Activity) data(now time.Time) map[string]any {
 		"timestamp": now.UTC(), "status": cmp.Or(a.status, StatusRunning), "turn": a.turn, "current_tool": nil, "tool_age_ms": nil,
 	}
 	if a.tool != "" {
-		// not from the field now, which is for display: a changed clock makes no tool older
+		// Since uses the monotonic clock, so a changed wall clock does not change the age
 		data["current_tool"], data["tool_age_ms"] = a.tool, time.Since(a.since).Milliseconds()
 	}
 	return data
 }
 
-// Beat emits a heartbeat at once and then at each interval until ctx ends.
+// Beat emits a heartbeat immediately and then at each interval until ctx ends.
 func (r *Reporter) Beat(ctx context.Context, every time.Duration, doing *Activity) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -92,7 +118,7 @@ func (r *Reporter) Beat(ctx context.Context, every time.Duration, doing *Activit
 			return
 		case <-ticker.C:
 		}
-		if gap := time.Since(last); gap > 2*every { // frozen, or nearly so
+		if gap := time.Since(last); gap > 2*every { // this process was frozen
 			doing.pass(gap - every)
 		}
 	}

@@ -23,12 +23,12 @@ import (
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
-// wire is an API without a network, so that a test may live in a time of its own.
+// wire is an API without a network, so that a test can use fake time.
 type wire struct {
 	mu     sync.Mutex
-	down   func() (apiclient.Answer, error) // nil: it works
-	most   int                              // bytes of a body that get through; 0: all of them
-	over   func() (apiclient.Answer, error) // what longer ones get
+	down   func() (apiclient.Answer, error) // nil: the API works
+	most   int                              // maximum bytes of a body that passes; 0: no maximum
+	over   func() (apiclient.Answer, error) // answer for longer bodies
 	asked  []time.Time
 	events []agenttest.Event
 }
@@ -57,14 +57,14 @@ func (w *wire) Post(_ context.Context, _ string, body []byte, _ bool) (apiclient
 	return apiclient.Answer{Status: http.StatusOK, Body: acknowledged(len(w.events))}, nil
 }
 
-// fails makes every post fail from now on; nil ends that.
+// fails makes every request fail; nil ends that.
 func (w *wire) fails(down func() (apiclient.Answer, error)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.down = down
 }
 
-// posts answers when something was posted, and stored what has arrived.
+// posts returns the times of the requests, and stores the events that arrived.
 func (w *wire) posts() []time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,7 +90,7 @@ func acknowledged(n int) []byte {
 	return b
 }
 
-// aside runs body with a reporter on the wire, in a time of its own.
+// aside runs body in fake time with a reporter on the wire.
 func aside(t *testing.T, cfg reporter.Config, body func(t *testing.T, w *wire, r *reporter.Reporter)) {
 	t.Helper()
 	dir := t.TempDir()
@@ -111,7 +111,7 @@ func aside(t *testing.T, cfg reporter.Config, body func(t *testing.T, w *wire, r
 	})
 }
 
-func TestAnHourOfTroubleLosesNothingAndFloodsNobody(t *testing.T) {
+func TestOutage_OfAnHour(t *testing.T) {
 	t.Parallel()
 	for name, down := range map[string]func() (apiclient.Answer, error){
 		"502":   func() (apiclient.Answer, error) { return apiclient.Answer{Status: http.StatusBadGateway}, nil },
@@ -127,7 +127,7 @@ func TestAnHourOfTroubleLosesNothingAndFloodsNobody(t *testing.T) {
 				w.fails(down)
 				still := beat(r, &reporter.Activity{})
 				defer still()
-				<-time.After(time.Hour) // of the bubble, which takes none
+				<-time.After(time.Hour) // fake time of the bubble
 				synctest.Wait()
 				asked := len(w.posts())
 				require.Less(t, asked, 3600/7+20, "at most every 7.5 s, once it is clear that nobody answers")
@@ -146,9 +146,9 @@ func TestAnHourOfTroubleLosesNothingAndFloodsNobody(t *testing.T) {
 	}
 }
 
-// Some ways are cut after so many bytes, and would never let the batch through that gathered
-// meanwhile; an API whose room for long bodies is taken would let the heartbeats in it wait.
-func TestSmallerBatchesAreTriedWhereLargeOnesGetLost(t *testing.T) {
+// TestSend_SmallerBatchesAfterLosses checks that smaller batches are tried: some connections are cut after a number of
+// bytes, and a busy API has more room for small bodies.
+func TestSend_SmallerBatchesAfterLosses(t *testing.T) {
 	t.Parallel()
 	for name, over := range map[string]func() (apiclient.Answer, error){
 		"cut":  func() (apiclient.Answer, error) { return apiclient.Answer{}, errors.New("connection reset by peer") },
@@ -159,7 +159,7 @@ func TestSmallerBatchesAreTriedWhereLargeOnesGetLost(t *testing.T) {
 			aside(t, reporter.Config{SandboxID: "sbx"}, func(t *testing.T, w *wire, r *reporter.Reporter) {
 				t.Helper()
 				w.most, w.over = 2000, over
-				ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // of the bubble, which takes none
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // fake time of the bubble
 				defer cancel()
 				const events = 150
 				say := func() {
@@ -180,8 +180,9 @@ func TestSmallerBatchesAreTriedWhereLargeOnesGetLost(t *testing.T) {
 	}
 }
 
-// What a server asks of all agents at once must not bring all of them back at once.
-func TestAgentsDoNotComeBackTogether(t *testing.T) {
+// TestSend_SpreadsRetries checks that a wait which the server requests of all agents does not make them return at the
+// same moment.
+func TestSend_SpreadsRetries(t *testing.T) {
 	t.Parallel()
 	gaps := map[int64]bool{}
 	for range 5 {
@@ -191,7 +192,7 @@ func TestAgentsDoNotComeBackTogether(t *testing.T) {
 				return apiclient.Answer{Status: http.StatusServiceUnavailable, RetryAfter: 30 * time.Second}, nil
 			})
 			r.Emit("agent.message", nil)
-			<-time.After(5 * time.Minute) // of the bubble, which takes none
+			<-time.After(5 * time.Minute) // fake time of the bubble
 			synctest.Wait()
 			asked := w.posts()
 			for i := range asked[1:] {
@@ -205,9 +206,8 @@ func TestAgentsDoNotComeBackTogether(t *testing.T) {
 	require.Greater(t, len(gaps), 20)
 }
 
-// The wall clock is set forth and back by hours: nothing waits for it, nothing hurries, and no
-// tool grows old by it.
-func TestSettingTheClockChangesNothing(t *testing.T) {
+// TestClockChange sets the wall clock by hours: no wait and no tool age changes.
+func TestClockChange(t *testing.T) {
 	t.Parallel()
 	var jump atomic.Int64
 	wall := func() time.Time { return time.Now().Round(0).Add(time.Duration(jump.Load())) }
@@ -221,11 +221,11 @@ func TestSettingTheClockChangesNothing(t *testing.T) {
 			jump.Store(hours * int64(time.Hour))
 			w.fails(func() (apiclient.Answer, error) { return apiclient.Answer{Status: http.StatusBadGateway}, nil })
 			before := len(w.posts())
-			<-time.After(5 * time.Minute) // of the bubble, which takes none
+			<-time.After(5 * time.Minute) // fake time of the bubble
 			synctest.Wait()
 			require.Greater(t, len(w.posts())-before, 10, "it keeps trying")
 			w.fails(nil)
-			<-time.After(5 * time.Minute) // of the bubble, which takes none
+			<-time.After(5 * time.Minute) // fake time of the bubble
 			synctest.Wait()
 		}
 		still()
@@ -237,8 +237,9 @@ func TestSettingTheClockChangesNothing(t *testing.T) {
 	})
 }
 
-// A program that dies while its spool is full has left out what it has left out.
-func TestADeathDoesNotHideWhatWasLeftOut(t *testing.T) {
+// TestDroppedEvents_SurviveDeath checks that a program which dies with a full spool still reports the dropped events
+// after its restart.
+func TestDroppedEvents_SurviveDeath(t *testing.T) {
 	t.Parallel()
 	server, dir := agenttest.New(t), t.TempDir()
 	var up atomic.Bool
@@ -252,7 +253,7 @@ func TestADeathDoesNotHideWhatWasLeftOut(t *testing.T) {
 	for i := range 500 {
 		r.Emit("agent.message", map[string]any{"i": i})
 	}
-	_ = r.stop() // without a flush, as a death
+	_ = r.stop() // without Flush, as after a death
 	up.Store(true)
 	r = begin(t, server, dir, quick(), 16<<10)
 	require.NoError(t, r.Flush(t.Context()))

@@ -1,5 +1,5 @@
-// Package reporter numbers the agent's events, spools them on disk and sends them to the API until they are
-// acknowledged.
+// Package reporter numbers the agent's events, stores them in the spool, and sends them to the API until it
+// acknowledges them.
 package reporter
 
 import (
@@ -17,29 +17,29 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// ErrGone is what [Reporter.Run] ends with when the API says that the sandbox is over.
+// ErrGone is returned when the API answers that the sandbox is deleted.
 var ErrGone = errors.New("the API reports this sandbox as deleted")
 
-// Poster is the line to the API.
+// Poster is the API client.
 type Poster interface {
 	Post(ctx context.Context, path string, body []byte, compress bool) (apiclient.Answer, error)
 }
 
-// Config says who speaks and how patiently. Zero durations and sizes mean the defaults.
+// Config configures a reporter. A zero duration or size means the default.
 type Config struct {
 	SandboxID string
 	TaskID    string
 	AgentID   string
-	// Secrets are taken out of every event; nil: none are known.
+	// Secrets removes secrets from every event; nil: none are known.
 	Secrets *redact.Hider
 
-	BatchEvents int           // most events in a batch; 200
-	Linger      time.Duration // shortest time between two batches without a milestone; 20 ms
-	MinBackoff  time.Duration // first wait after a failure; 200 ms
-	MaxBackoff  time.Duration // longest wait after failures in a row; 15 s
-	SlowBackoff time.Duration // wait after a refusal of the credential; 30 s
+	BatchEvents int           // maximum events in a batch; default 200
+	Linger      time.Duration // minimum time between two batches without a milestone; default 20 ms
+	MinBackoff  time.Duration // first wait after a failure; default 200 ms
+	MaxBackoff  time.Duration // longest wait after consecutive failures; default 15 s
+	SlowBackoff time.Duration // wait after a rejected credential; default 30 s
 
-	Now func() time.Time // time.Now
+	Now func() time.Time // default time.Now
 }
 
 func (c Config) withDefaults() Config {
@@ -54,15 +54,15 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Reporter takes events from any goroutine. [Reporter.Run] sends them.
+// Reporter takes events from any goroutine; [Reporter.Run] sends them.
 type Reporter struct {
 	cfg   Config
 	spool *spool.Spool
 	post  Poster
 	log   *slog.Logger
 
-	wake   chan struct{} // something new to send
-	urgent chan struct{} // a milestone: do not linger
+	wake   chan struct{} // there is an event to send
+	urgent chan struct{} // there is a milestone: send immediately
 
 	mu       sync.Mutex
 	acked    chan struct{} // closed and replaced at each acknowledgement
@@ -71,7 +71,7 @@ type Reporter struct {
 	over     error
 }
 
-// New makes a reporter over an open spool.
+// New returns a reporter that uses an open spool.
 func New(cfg Config, sp *spool.Spool, post Poster, log *slog.Logger) *Reporter {
 	return &Reporter{
 		cfg: cfg.withDefaults(), spool: sp, post: post, log: log,
@@ -79,8 +79,8 @@ func New(cfg Config, sp *spool.Spool, post Poster, log *slog.Logger) *Reporter {
 	}
 }
 
-// Emit stores one event and returns once the event is in the spool. If there is no room, events that may be dropped are
-// counted and dropped.
+// Emit stores an event, and returns when the event is in the spool. If the spool is full, events that may be dropped
+// are dropped and counted.
 func (r *Reporter) Emit(eventType string, data map[string]any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,7 +110,7 @@ func (r *Reporter) append(eventType string, body []byte) {
 	}
 }
 
-// watchDisk logs and reports once that writes to the spool fail, and again when they fail after a time in which they succeeded.
+// watchDisk logs and reports the first failed write to the spool, and the first one after a success.
 func (r *Reporter) watchDisk() {
 	err, logged := r.spool.DiskError(), r.degraded
 	r.degraded = err != nil
@@ -123,8 +123,8 @@ func (r *Reporter) watchDisk() {
 	}
 }
 
-// reportDropped tells how many events were left out, if any were. The report is stored before
-// the count is taken back: a death between tells twice, not never.
+// reportDropped reports the number of dropped events, if any. reportDropped stores the event before it resets the
+// count, so that after a death the count is reported twice rather than never.
 func (r *Reporter) reportDropped() {
 	count, since := r.spool.Dropped()
 	if count == 0 {
@@ -138,15 +138,15 @@ func (r *Reporter) reportDropped() {
 	r.spool.Told(count)
 }
 
-// Count returns how many events were accepted since the program began.
+// Count returns the number of accepted events since the program started.
 func (r *Reporter) Count() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.count
 }
 
-// Flush waits until everything that was emitted before is acknowledged. It returns ctx's
-// error if that comes first, and [ErrGone] if the API wants nothing more.
+// Flush waits until all earlier events are acknowledged. Flush returns ctx's error if ctx ends first, and [ErrGone] if
+// the API accepts no more events.
 func (r *Reporter) Flush(ctx context.Context) error {
 	r.mu.Lock()
 	r.reportDropped()

@@ -42,7 +42,7 @@ func quick() reporter.Config {
 	}
 }
 
-// begin opens a spool in dir and sends from it; stop ends that as a process would end.
+// begin opens a spool in dir and starts to send; stop ends that as the end of a process would.
 func begin(t *testing.T, server *agenttest.Server, dir string, cfg reporter.Config, limit int64) *rig {
 	t.Helper()
 	sp, err := spool.Open(dir, spool.Config{Limit: limit})
@@ -65,7 +65,7 @@ func begin(t *testing.T, server *agenttest.Server, dir string, cfg reporter.Conf
 	return r
 }
 
-// requireWhole checks that each spool's numbers are 1..n in order, and returns the events.
+// requireWhole checks that the sequences of each spool are 1..n in order, and returns the events.
 func requireWhole(t *testing.T, server *agenttest.Server) []agenttest.Event {
 	t.Helper()
 	last := map[string]int64{}
@@ -76,7 +76,7 @@ func requireWhole(t *testing.T, server *agenttest.Server) []agenttest.Event {
 	return server.Events()
 }
 
-func TestEventsCarryTheirIDs(t *testing.T) {
+func TestEmit_AddsIDs(t *testing.T) {
 	t.Parallel()
 	server := agenttest.New(t)
 	r := begin(t, server, t.TempDir(), quick(), 0)
@@ -95,11 +95,11 @@ func TestEventsCarryTheirIDs(t *testing.T) {
 	require.EqualValues(t, 2, r.Count())
 }
 
-func TestSecretsAreTakenOutBeforeTheSpool(t *testing.T) {
+func TestEmit_RemovesSecrets(t *testing.T) {
 	t.Parallel()
 	const token = "v1.pfqqh2km.sMf_trL-0123456789abcdefghijklmnopqrstuvwxyz"
 	server, dir, cfg := agenttest.New(t), t.TempDir(), quick()
-	server.FaultOf = func(int) agenttest.Fault { return agenttest.Fault{Status: 503} } // it stays in the spool
+	server.FaultOf = func(int) agenttest.Fault { return agenttest.Fault{Status: 503} } // the event stays in the spool
 	cfg.Secrets = redact.New(token, map[string]string{"MY_SECRET": "planted-secret"})
 	r := begin(t, server, dir, cfg, 0)
 	r.Emit("agent.tool_completed", map[string]any{
@@ -119,7 +119,7 @@ func TestSecretsAreTakenOutBeforeTheSpool(t *testing.T) {
 	}
 }
 
-func TestLargeBatchesAreCompressed(t *testing.T) {
+func TestSend_CompressesLargeBatches(t *testing.T) {
 	t.Parallel()
 	server := agenttest.New(t)
 	r := begin(t, server, t.TempDir(), quick(), 0)
@@ -128,7 +128,7 @@ func TestLargeBatchesAreCompressed(t *testing.T) {
 	require.Positive(t, server.Zipped())
 }
 
-func TestEveryKindOfFailureIsTriedAgain(t *testing.T) {
+func TestSend_RetriesFailures(t *testing.T) {
 	t.Parallel()
 	faults := []agenttest.Fault{
 		{Status: 502},
@@ -158,7 +158,7 @@ func TestEveryKindOfFailureIsTriedAgain(t *testing.T) {
 	require.Len(t, requireWhole(t, server), 20)
 }
 
-func TestAGapIsSentAgain(t *testing.T) {
+func TestSend_FillsGap(t *testing.T) {
 	t.Parallel()
 	server := agenttest.New(t)
 	r := begin(t, server, t.TempDir(), quick(), 0)
@@ -166,7 +166,7 @@ func TestAGapIsSentAgain(t *testing.T) {
 		r.Emit("agent.message", map[string]any{"i": i})
 	}
 	require.NoError(t, r.Flush(t.Context()))
-	server.Forget(4) // a database restored from before
+	server.Forget(4) // as after a restore of an old database
 	r.Emit("agent.message", map[string]any{"i": 10})
 	require.NoError(t, r.Flush(t.Context()))
 	server.Wait(t, func(events []agenttest.Event) bool { return len(events) == 11 })
@@ -175,7 +175,7 @@ func TestAGapIsSentAgain(t *testing.T) {
 	}
 }
 
-func TestGoneEndsSending(t *testing.T) {
+func TestRun_Gone(t *testing.T) {
 	t.Parallel()
 	server := agenttest.New(t)
 	server.FaultOf = func(int) agenttest.Fault { return agenttest.Fault{Status: http.StatusGone} }
@@ -185,7 +185,7 @@ func TestGoneEndsSending(t *testing.T) {
 	require.ErrorIs(t, r.stop(), reporter.ErrGone)
 }
 
-func TestOneRefusedEventDoesNotHoldUpTheRest(t *testing.T) {
+func TestRejectedEvent_DoesNotBlock(t *testing.T) {
 	t.Parallel()
 	server := agenttest.New(t)
 	server.Refuse = func(e agenttest.Event) bool { return e.Type == "agent.bad" }
@@ -204,8 +204,9 @@ func TestOneRefusedEventDoesNotHoldUpTheRest(t *testing.T) {
 	require.Equal(t, "agent.bad", events[17].Data["event_type"])
 }
 
-// A refusal that does not come from omoi, or not again and again, costs no event.
-func TestAnEventOutlivesPassingRefusals(t *testing.T) {
+// TestEvent_SurvivesTemporaryRejections checks that a rejection which is not from omoi, or not repeated, costs no
+// event.
+func TestEvent_SurvivesTemporaryRejections(t *testing.T) {
 	t.Parallel()
 	var faults []agenttest.Fault
 	for _, status := range []int{400, 413, 422, 400, 404, 405, 418, 431, 400} {
@@ -227,8 +228,8 @@ func TestAnEventOutlivesPassingRefusals(t *testing.T) {
 	require.Equal(t, "agent.completed", events[0].Type)
 }
 
-// Compression comes back some time after a compressed body was refused.
-func TestARefusalDoesNotEndCompression(t *testing.T) {
+// TestCompression_Returns checks that compression is used again some time after a rejected compressed body.
+func TestCompression_Returns(t *testing.T) {
 	t.Parallel()
 	server := agenttest.New(t)
 	server.FaultOf = func(n int) agenttest.Fault {
@@ -246,7 +247,7 @@ func TestARefusalDoesNotEndCompression(t *testing.T) {
 	requireWhole(t, server)
 }
 
-func TestAFullSpoolIsToldLater(t *testing.T) {
+func TestEmit_FullSpool(t *testing.T) {
 	t.Parallel()
 	server := agenttest.New(t)
 	release := make(chan struct{})
@@ -283,7 +284,7 @@ func TestAFullSpoolIsToldLater(t *testing.T) {
 	require.EqualValues(t, 1000, float64(kept)+dropped, "what was left out is counted")
 }
 
-func TestAnOversizeEventIsShortened(t *testing.T) {
+func TestEmit_LargeEvent(t *testing.T) {
 	t.Parallel()
 	server := agenttest.New(t)
 	r := begin(t, server, t.TempDir(), quick(), 0)
@@ -294,7 +295,8 @@ func TestAnOversizeEventIsShortened(t *testing.T) {
 	require.NotNil(t, events[0].Data["shortened_from_bytes"])
 }
 
-// Whatever the network and the process do, the server ends with 1..n, each once, in order.
+// TestFloodThroughFailures checks that the server has the sequences 1..n, each once and in order, after failures of
+// network and process.
 func TestFloodThroughFailures(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(6) {
@@ -308,7 +310,7 @@ func TestFloodThroughFailures(t *testing.T) {
 func flood(t *testing.T, rng *rand.Rand) {
 	t.Helper()
 	server := agenttest.New(t)
-	server.FaultOf = func(int) agenttest.Fault { // called under the server's lock
+	server.FaultOf = func(int) agenttest.Fault { // called with the server's lock
 		switch rng.IntN(10) {
 		case 0:
 			return agenttest.Fault{CutBefore: true}
@@ -343,7 +345,7 @@ func flood(t *testing.T, rng *rand.Rand) {
 	}
 }
 
-func TestHeartbeatsTellTheToolInProgress(t *testing.T) {
+func TestBeat_RunningTool(t *testing.T) {
 	t.Parallel()
 	server := agenttest.New(t)
 	r := begin(t, server, t.TempDir(), quick(), 0)
@@ -368,7 +370,7 @@ func TestHeartbeatsTellTheToolInProgress(t *testing.T) {
 	require.NoError(t, r.stop0())
 }
 
-// stop0 stops and forgives the end of the context.
+// stop0 stops the rig, and ignores the end of its context.
 func (r *rig) stop0() error {
 	if err := r.stop(); !errors.Is(err, context.Canceled) {
 		return err

@@ -17,20 +17,21 @@ import (
 
 const batchPath = "/events/batch"
 
-// verdict is what an answer means for the next step.
+// verdict is the consequence of an answer.
 type verdict int
 
 const (
-	again   verdict = iota // try again after a backoff
+	again   verdict = iota // retry after a backoff
 	lost                   // retry after a backoff: no complete request or response got through
-	slowly                 // try again after the slow backoff
-	taken                  // acknowledged, at least in part
-	gone                   // never again
-	smaller                // the server takes the batch only in smaller pieces, or not at all
-	blocked                // something on the way does not let the batch through
+	slowly                 // retry after the slow backoff
+	taken                  // at least one event was acknowledged
+	gone                   // the sandbox is deleted
+	smaller                // the API rejects the batch; it may accept a smaller one
+	blocked                // a proxy rejects the batch
 )
 
-// Run sends the spooled events until ctx ends, or until the API says that the sandbox is deleted, which is [ErrGone].
+// Run sends the events of the spool until ctx ends, or until the API answers that the sandbox is deleted, which is
+// [ErrGone].
 func (r *Reporter) Run(ctx context.Context) error {
 	s := sender{Reporter: r, limit: r.cfg.BatchEvents}
 	for {
@@ -55,21 +56,22 @@ func (r *Reporter) Run(ctx context.Context) error {
 type sender struct {
 	*Reporter
 	failures int
-	limit    int // events in the next batch; halved when it finds no way through
+	limit    int // maximum events in the next batch; halved after rejections
 	sent     time.Time
-	plain    int   // bodies to send as they are, after one that was refused compressed
-	refused  tries // of the event that the API refused alone
-	blocked  tries // of the event that something on the way refused alone
+	plain    int   // number of bodies to send uncompressed, after a rejected compressed one
+	refused  tries // rejections by the API of an event that was sent alone
+	blocked  tries // rejections by a proxy of an event that was sent alone
 }
 
 const (
-	batchBytes  = 512 << 10 // about as many before compression
-	gzipFrom    = 8 << 10   // bytes of a body that is compressed
-	plainBodies = 100       // sent before compression is tried again
-	mostLost    = 3         // batches in a row before smaller ones are tried: some ways let no large one through, and a busy API has more room for small ones
+	batchBytes  = 512 << 10 // approximate bytes of a batch before compression
+	gzipFrom    = 8 << 10   // minimum bytes of a compressed body
+	plainBodies = 100       // number of uncompressed bodies before compression is tried again
+	// Consecutive lost batches before smaller ones are tried, which some connections and a busy API pass more easily.
+	mostLost = 3
 )
 
-// idle waits for something to send, then gives it company unless it is urgent.
+// idle waits for an event, and then for Linger, so that batches have several events. A milestone is sent immediately.
 func (s *sender) idle(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -109,10 +111,11 @@ func (s *sender) step(ctx context.Context, records []spool.Record) error {
 			s.limit = max(len(records)/2, 1)
 		}
 	}
-	return wait.For(ctx, delay+s.backoff()) // on top of what the server asked all for, or all come back at once
+	// In addition to the server's wait, so that agents do not return at the same moment.
+	return wait.For(ctx, delay+s.backoff())
 }
 
-// send posts one batch and settles what the answer says.
+// send sends one batch and handles the answer.
 func (s *sender) send(ctx context.Context, records []spool.Record) (verdict, time.Duration) {
 	if err := s.spool.Sync(); err != nil {
 		s.log.WarnContext(ctx, "sync spool failed, sending anyway", slog.Any("error", err))
@@ -143,7 +146,7 @@ func (s *sender) judge(answer apiclient.Answer, base int64, records []spool.Reco
 		s.log.Warn("events rejected by the api, retrying", slog.Int("status", answer.Status))
 		return slowly
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
-		if answer.Code == task.CodeInvalid { // else it is something on the way that speaks
+		if answer.Code == task.CodeInvalid { // otherwise the answer is from a proxy
 			return smaller
 		}
 		s.log.Warn("events rejected by a proxy, retrying", slog.Int("status", answer.Status))
@@ -155,8 +158,8 @@ func (s *sender) judge(answer apiclient.Answer, base int64, records []spool.Reco
 	return again
 }
 
-// acknowledge accepts the server's number, also if it is lower than before. If it is below the oldest stored event or
-// above the newest one, server and agent do not mean the same spool, which continues under a new ID.
+// acknowledge accepts the server's watermark, also if it is lower than before. If it is below the oldest stored event
+// or above the newest one, server and agent do not mean the same spool, which continues under a new ID.
 func (s *sender) acknowledge(answer apiclient.Answer, base int64, records []spool.Record) verdict {
 	mark, told := acknowledgedOf(answer)
 	if !told {
@@ -204,7 +207,7 @@ func batch(id string, first int64, records []spool.Record) []byte {
 	return b.Bytes()
 }
 
-// backoff doubles with each failure in a row.
+// backoff returns the next wait, which doubles with each consecutive failure.
 func (s *sender) backoff() time.Duration {
 	d := min(s.cfg.MinBackoff<<min(s.failures, 20), s.cfg.MaxBackoff)
 	s.failures++

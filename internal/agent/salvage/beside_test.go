@@ -20,10 +20,11 @@ func begun(t *testing.T) (p *place, lib string) {
 	return p, lib
 }
 
-// What a submodule holds beside its files and its commit is not kept, and that is said.
-func TestWorkBesideASubmodulesCommitIsTold(t *testing.T) {
+// TestSubmodule_OtherCommitsAreNoted checks the note about branches, tags and stashes of a submodule, which are not
+// kept.
+func TestSubmodule_OtherCommitsAreNoted(t *testing.T) {
 	t.Parallel()
-	const loose, dangling = "it holds commits on branches, tags or in a stash", "was committed as a link to its commit"
+	const loose, dangling = "commits on its branches, tags or in its stash", "was committed as a link to its commit"
 	for name, c := range map[string]struct {
 		does func(p *place, lib string)
 		says string
@@ -78,8 +79,9 @@ func TestWorkBesideASubmodulesCommitIsTold(t *testing.T) {
 	}
 }
 
-// What is no work is not told: tags and branches of the remote, and a commit of it that is recorded.
-func TestWhatASubmoduleHasOfItsRemoteIsNotTold(t *testing.T) {
+// TestSubmodule_RemoteCommitsAreNotNoted checks that tags and branches of the remote, and a recorded commit of it, lead
+// to no note.
+func TestSubmodule_RemoteCommitsAreNotNoted(t *testing.T) {
 	t.Parallel()
 	p, lib := begun(t)
 	p.inner(lib, "side")
@@ -98,8 +100,8 @@ func TestWhatASubmoduleHasOfItsRemoteIsNotTold(t *testing.T) {
 	require.Empty(t, p.collect().Notes)
 }
 
-// That files of a submodule are marked as unchanged does not make them so.
-func TestFilesThatASubmoduleHides(t *testing.T) {
+// TestSubmodule_HiddenFiles checks files that are marked as unchanged.
+func TestSubmodule_HiddenFiles(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"--assume-unchanged", "--skip-worktree"} {
 		p, lib := begun(t)
@@ -113,8 +115,8 @@ func TestFilesThatASubmoduleHides(t *testing.T) {
 	}
 }
 
-// Pipes among the names of a submodule's commits hold up neither it nor the rest of the work.
-func TestPipesAmongASubmodulesNames(t *testing.T) {
+// TestSubmodule_PipesAmongRefs checks that named pipes among the refs of a submodule do not block.
+func TestSubmodule_PipesAmongRefs(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"refs/heads/x", "refs/tags/x", "refs/stash", "packed-refs"} {
 		t.Run(name, func(t *testing.T) {

@@ -15,19 +15,19 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 )
 
-// rescue makes the commit that holds the work tree; where that fails a patch holds it.
+// rescue creates the commit of the work tree, else a patch.
 func (c *collector) rescue(ctx context.Context, before string) {
 	id, err := c.commitTree(ctx)
 	if err != nil {
-		c.note("No rescue commit could be made: %s", err)
+		c.note("Cannot create the rescue commit: %s", err)
 		c.patch(ctx, before)
 		return
 	}
 	c.res.Rescue = id
 }
 
-// commitTree makes the same commit from the same work tree: its date is that of the newest
-// file, or of the head.
+// commitTree creates the commit. The same work tree gives the same commit, because its date is that of the newest file
+// or of the head.
 func (c *collector) commitTree(ctx context.Context) (string, error) {
 	args := []string{"commit-tree", c.snap.Tree, "-m", "Uncommitted work, saved before the sandbox ended"}
 	first := cmp.Or(c.head, c.base(ctx))
@@ -45,7 +45,7 @@ func (c *collector) commitTree(ctx context.Context) (string, error) {
 	return git.Run(ctx, args...)
 }
 
-// unheld is the branch where the agent has left it: a rescue is kept by one ref, which must hold its commits too.
+// unheld returns the branch if the agent has left it: the rescue ref must contain its commits too.
 func (c *collector) unheld(ctx context.Context) []string {
 	if c.res.Commits == 0 || c.head == "" || c.ancestor(ctx, c.branch, c.head) {
 		return nil
@@ -68,7 +68,7 @@ func (c *collector) date(ctx context.Context) time.Time {
 	return date
 }
 
-// patch writes the uncommitted changes in the form that git apply takes, binary files included.
+// patch writes the uncommitted changes in the format of git apply, including binary files.
 func (c *collector) patch(ctx context.Context, before string) {
 	if c.res.Files == 0 {
 		return
@@ -81,14 +81,14 @@ func (c *collector) patch(ctx context.Context, before string) {
 	}
 	if err != nil {
 		_ = os.Remove(path)
-		c.note("No patch could be made: %s", err)
+		c.note("Cannot create the patch: %s", err)
 		return
 	}
 	c.res.Patch = path
 }
 
-// bundle packs branch and rescue. What the base has is left out, since the other side has it, or where the base is not here
-// what is at the end of a history that was cut; if that cannot be done, everything is packed.
+// bundle writes branch and rescue commit. The history up to the base is omitted, because omoi has it. Without the base,
+// the commits at which the history is cut are omitted. If that fails, bundle packs the whole history.
 func (c *collector) bundle(ctx context.Context) {
 	refs := c.refs(ctx)
 	if len(refs) == 0 {
@@ -105,7 +105,7 @@ func (c *collector) bundle(ctx context.Context) {
 	}
 	if err != nil {
 		_ = os.Remove(path)
-		c.note("No bundle could be made: %s", err)
+		c.note("Cannot create the bundle: %s", err)
 		if c.res.Rescue != "" {
 			c.res.Rescue = ""
 			c.patch(ctx, c.tree(ctx))
@@ -115,13 +115,14 @@ func (c *collector) bundle(ctx context.Context) {
 	c.res.Bundle = path
 }
 
-// refs names in the shadow what goes into the bundle.
+// refs creates the refs of the bundle in the shadow.
 func (c *collector) refs(ctx context.Context) []string {
 	var refs []string
 	add := func(name, id string) {
-		_ = os.Remove(filepath.Join(c.git.GitDir, filepath.FromSlash(name)+".lock")) // ours alone: left by a killed process
+		// Left by a killed process; no other process uses this repository.
+		_ = os.Remove(filepath.Join(c.git.GitDir, filepath.FromSlash(name)+".lock"))
 		if _, err := c.git.Run(ctx, "update-ref", name, id); err != nil {
-			c.note("%s could not be named: %s", name, err)
+			c.note("Cannot create the ref %s: %s", name, err)
 			return
 		}
 		refs = append(refs, name)
@@ -137,7 +138,7 @@ func (c *collector) refs(ctx context.Context) []string {
 
 func (c *collector) writeBundle(ctx context.Context, path string, refs, without []string) error {
 	half := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".half")
-	for _, left := range []string{half, half + ".lock"} { // by a killed process
+	for _, left := range []string{half, half + ".lock"} { // left by a killed process
 		_ = os.Remove(left)
 	}
 	args := append([]string{"bundle", "create", "--quiet", half}, refs...)
@@ -145,7 +146,7 @@ func (c *collector) writeBundle(ctx context.Context, path string, refs, without 
 		return err
 	}
 	if err := os.Rename(half, path); err != nil {
-		return fmt.Errorf("place bundle: %w", err)
+		return fmt.Errorf("rename bundle: %w", err)
 	}
 	return nil
 }

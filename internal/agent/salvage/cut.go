@@ -9,16 +9,16 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/workspace"
 )
 
-// cutWhere returns git's list of the commits at which the history is cut. An agent may have cut it elsewhere, for
-// example with git fetch --depth, and such a cut fits no other repository. The list of the origin that omoi made is
-// therefore preferred, unless the history cannot be read with it and the origin's objects, for example in a clone that
-// the agent made. Empty: the workspace's own list.
+// cutWhere returns the path of git's list of commits at which the history is cut. An agent may have cut it elsewhere,
+// for example with git fetch --depth, and such a cut fits no other repository. The list of the origin that omoi created
+// is therefore preferred, unless the history cannot be read with it and the origin's objects, for example in a clone
+// that the agent made. Empty: the workspace's own list.
 func (c *collector) cutWhere(ctx context.Context) string {
 	if c.alone || c.cfg.Repo == nil {
 		return ""
 	}
 	made := c.origin("shallow")
-	want, _ := gitcmd.ReadSmall(made) // not there: nothing is cut
+	want, _ := gitcmd.ReadSmall(made) // a missing file means no cut
 	have, _ := gitcmd.ReadSmall(filepath.Join(c.cfg.Workspace, ".git", "shallow"))
 	if bytes.Equal(want, have) {
 		return ""
@@ -32,12 +32,12 @@ func (c *collector) cutWhere(ctx context.Context) string {
 	return made
 }
 
-// origin is a path in the bare repository beside the workspace.
+// origin returns a path in the bare repository next to the workspace.
 func (c *collector) origin(name string) string {
 	return filepath.Join(c.cfg.Dir, workspace.OriginName, name)
 }
 
-// cuts are arguments that leave out the commits at which the history is cut.
+// cuts returns arguments that omit the commits at which the history is cut.
 func (c *collector) cuts() (without []string) {
 	list, _ := gitcmd.ReadSmall(filepath.Join(c.git.GitDir, "shallow"))
 	for commit := range bytes.FieldsSeq(list) {

@@ -10,8 +10,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/workspace"
 )
 
-// However an agent cuts its own history: its commits and files come out, and fit the repository.
-func TestAnAgentThatCutsItsHistoryLosesNothing(t *testing.T) {
+// TestCollect_CutHistory checks that commits and files are collected and fit the repository, however an agent cuts its
+// own history.
+func TestCollect_CutHistory(t *testing.T) {
 	t.Parallel()
 	for name, does := range map[string]func(p *place){
 		"fetches less": func(p *place) { p.in(p.work, "fetch", "-q", "--depth=1") },

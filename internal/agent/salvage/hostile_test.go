@@ -14,7 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/workspace"
 )
 
-// pipe puts a pipe where a file is looked for: who opens it for reading waits for ever.
+// pipe creates a named pipe in place of a file: a reader blocks forever.
 func (p *place) pipe(name string) {
 	p.t.Helper()
 	path := filepath.Join(p.work, name)
@@ -23,8 +23,8 @@ func (p *place) pipe(name string) {
 	require.NoError(p.t, syscall.Mkfifo(path, 0o644))
 }
 
-// A pipe that nobody writes to holds up neither git nor us: what else is there is saved.
-func TestPipesHoldNothingUp(t *testing.T) {
+// TestCollect_NamedPipes checks that a named pipe blocks neither git nor omoi-agent, and that all other work is saved.
+func TestCollect_NamedPipes(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
 		"a/pipe", "README", ".gitignore", "a/.gitattributes", ".git/info/exclude", ".git/shallow", ".git/HEAD",
@@ -46,9 +46,9 @@ func TestPipesHoldNothingUp(t *testing.T) {
 	}
 }
 
-// Settings that git reads from a pipe elsewhere cannot be cleared away: then the files are
-// saved over what was pushed.
-func TestSettingsFromAPipeElsewhere(t *testing.T) {
+// TestCollect_SettingsInAPipeElsewhere checks that the files are saved on top of the pushed commits if git reads
+// settings from a pipe that cannot be removed.
+func TestCollect_SettingsInAPipeElsewhere(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.commit("work")
@@ -66,7 +66,7 @@ func TestSettingsFromAPipeElsewhere(t *testing.T) {
 	require.Equal(t, "work", p.landed("heads/"+branch, "work"))
 }
 
-func TestARepositoryInsideTheWorkspaceIsSavedByItsFiles(t *testing.T) {
+func TestCollect_InnerRepository(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	inner := filepath.Join(p.work, "inner")
@@ -86,7 +86,7 @@ func TestARepositoryInsideTheWorkspaceIsSavedByItsFiles(t *testing.T) {
 	require.Contains(t, strings.Join(got.Notes, " "), "inner")
 }
 
-func TestOwnFilesGoBeforeThoseOfARepositoryInside(t *testing.T) {
+func TestCollect_OwnFilesBeforeInnerRepository(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	inner := filepath.Join(p.work, "a-clone")
@@ -104,8 +104,8 @@ func TestOwnFilesGoBeforeThoseOfARepositoryInside(t *testing.T) {
 	require.Contains(t, strings.Join(got.Notes, " "), "a-clone/")
 }
 
-// Without its repository the work is still told apart from what was pushed before.
-func TestOnlyWhatIsNewIsSavedWithoutTheRepository(t *testing.T) {
+// TestCollect_NewWorkWithoutTheRepository checks that work without its repository is compared with the pushed commits.
+func TestCollect_NewWorkWithoutTheRepository(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.commit("pushed")
@@ -120,7 +120,7 @@ func TestOnlyWhatIsNewIsSavedWithoutTheRepository(t *testing.T) {
 	require.Equal(t, "pushed", p.landed("heads/"+branch, "pushed"))
 }
 
-func TestNothingAtAllCanBeLookedAt(t *testing.T) {
+func TestCollect_UnreadableWorkspace(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	require.NoError(t, os.RemoveAll(filepath.Join(p.dir, workspace.OriginName)))

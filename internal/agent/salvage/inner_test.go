@@ -14,7 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 )
 
-// repository makes one in a folder, with a file that is committed there.
+// repository creates a repository in a folder, with one committed file.
 func (p *place) repository(dir string) {
 	p.t.Helper()
 	require.NoError(p.t, os.MkdirAll(dir, 0o755))
@@ -29,14 +29,14 @@ func (p *place) inner(dir, name string) {
 	p.in(dir, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", name)
 }
 
-// record commits to the branch all that there is, repositories as links.
+// record commits all files to the branch, and repositories as links.
 func (p *place) record() {
 	p.t.Helper()
 	p.in(p.work, "-c", "advice.addEmbeddedRepo=false", "add", "-A")
 	p.in(p.work, "commit", "-qm", "record")
 }
 
-// begin makes the branch as it stands the one that the agent begins from.
+// begin makes the current branch the one that the agent starts from.
 func (p *place) begin() {
 	p.t.Helper()
 	p.in(p.work, "push", "-q", p.host, "HEAD:refs/heads/begun")
@@ -45,7 +45,7 @@ func (p *place) begin() {
 	p.cfg.Repo = &repo
 }
 
-// submodule has lib, which .gitmodules names, as it comes from another machine.
+// submodule adds lib, which .gitmodules names, as from another machine.
 func (p *place) submodule() string {
 	p.t.Helper()
 	lib := filepath.Join(p.work, "lib")
@@ -62,7 +62,7 @@ func (p *place) fetched(dir string) {
 	p.in(dir, "update-ref", "refs/remotes/origin/main", "HEAD")
 }
 
-// holds wants one file in the rescue, in addition to other expectations.
+// holds expects one file in the rescue commit, in addition to other expectations.
 func (p *place) holds(got agentconfig.Collected, path string) {
 	p.t.Helper()
 	require.Equal(p.t, 1, got.Files)
@@ -72,8 +72,8 @@ func (p *place) holds(got agentconfig.Collected, path string) {
 	require.Contains(p.t, strings.Join(got.Notes, " "), filepath.Dir(path))
 }
 
-// A committed link keeps nothing of the repository that it leads to.
-func TestARepositoryThatIsCommittedAsALink(t *testing.T) {
+// TestCollect_RepositoryCommittedAsALink checks that a committed link keeps nothing of its repository.
+func TestCollect_RepositoryCommittedAsALink(t *testing.T) {
 	t.Parallel()
 	for name, from := range map[string]func(*place, string){
 		"made": (*place).repository,
@@ -101,8 +101,9 @@ func TestARepositoryThatIsCommittedAsALink(t *testing.T) {
 	}
 }
 
-// A submodule's folder may be made a repository that knows nothing of the recorded commit.
-func TestASubmoduleWithARepositoryOfTheAgent(t *testing.T) {
+// TestSubmodule_WithoutTheRecordedCommit replaces the submodule's repository with one that does not have the recorded
+// commit.
+func TestSubmodule_WithoutTheRecordedCommit(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	lib := p.submodule()
@@ -117,7 +118,7 @@ func TestASubmoduleWithARepositoryOfTheAgent(t *testing.T) {
 	p.holds(p.collect(), "lib/inside")
 }
 
-func TestASubmoduleAsItWasFetchedIsNoWork(t *testing.T) {
+func TestSubmodule_Unchanged(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	lib := p.submodule()
@@ -136,8 +137,9 @@ func TestASubmoduleAsItWasFetchedIsNoWork(t *testing.T) {
 	require.Zero(t, p.collect().Files)
 }
 
-// What is changed in a submodule is saved; its filters and hooks, which are the agent's, are not run for it.
-func TestWorkInASubmoduleIsSaved(t *testing.T) {
+// TestSubmodule_ChangedFiles checks that changed files are saved, and that filters and hooks, which the agent controls,
+// do not run.
+func TestSubmodule_ChangedFiles(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(p *place, lib string){
 		"changed": func(p *place, lib string) { p.file(lib, "inside", "WORK\n") },
@@ -171,8 +173,8 @@ func TestWorkInASubmoduleIsSaved(t *testing.T) {
 	}
 }
 
-// Nothing that the agent puts in the way of a look at a submodule costs the rest of the work.
-func TestASubmoduleThatCannotBeLookedAt(t *testing.T) {
+// TestSubmodule_Unreadable checks that no obstacle in a submodule costs other work.
+func TestSubmodule_Unreadable(t *testing.T) {
 	t.Parallel()
 	pipe := func(p *place, lib, name string) {
 		path := filepath.Join(lib, name)
@@ -202,10 +204,10 @@ func TestASubmoduleThatCannotBeLookedAt(t *testing.T) {
 	}
 }
 
-// All looks into submodules have one time together: which of them come to it is not left to chance.
-func TestSubmodulesAreLookedAtInTheirOrder(t *testing.T) {
+// TestSubmodule_CommonTimeout checks that the checks of all submodules share one timeout, in sorted order.
+func TestSubmodule_CommonTimeout(t *testing.T) {
 	p := newPlace(t)
-	names := strings.Split("abcdefghi", "") // more than a small map keeps in their order
+	names := strings.Split("abcdefghi", "") // more than a small map keeps in insertion order
 	for _, name := range names {
 		p.repository(filepath.Join(p.work, name))
 	}
@@ -226,8 +228,8 @@ func TestSubmodulesAreLookedAtInTheirOrder(t *testing.T) {
 	require.Equal(t, names, seen)
 }
 
-// A symbolic link on the way to a submodule leads to files that are not in the workspace.
-func TestASymbolicLinkToASubmodule(t *testing.T) {
+// TestSubmodule_BehindASymbolicLink checks a link whose target is outside of the workspace.
+func TestSubmodule_BehindASymbolicLink(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.repository(filepath.Join(p.work, "a/lib"))

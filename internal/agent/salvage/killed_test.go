@@ -11,8 +11,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/salvage"
 )
 
-// A program that is killed while it collects leaves locks of git behind. The next one brings all the work out.
-func TestLocksOfAKilledCollectorHoldUpNothing(t *testing.T) {
+// TestCollect_AfterKill checks that git locks of a killed collector do not block the next one.
+func TestCollect_AfterKill(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.commit("work")
@@ -28,7 +28,7 @@ func TestLocksOfAKilledCollectorHoldUpNothing(t *testing.T) {
 	require.Equal(t, "not committed", p.landed(strings.TrimPrefix(salvage.RescueRef, "refs/"), "notes"))
 }
 
-// lockRefs locks every name that the first collector gave in its own repository.
+// lockRefs creates a lock for every ref that the first collector created in its own repository.
 func (p *place) lockRefs() {
 	p.t.Helper()
 	own := ""

@@ -1,6 +1,6 @@
 // Package salvage collects an agent's work from its workspace: commits of the task's branch and, as a separate commit,
-// all uncommitted changes. It changes nothing in the workspace and works with a damaged one: the agent may have died
-// during a merge, and may have changed any setting.
+// all uncommitted changes. The package changes nothing in the workspace and works with a damaged one: the agent may
+// have died during a merge, and may have changed any setting.
 package salvage
 
 import (
@@ -22,23 +22,22 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/workspace"
 )
 
-// RescueRef is the reference in the bundle that holds what was not committed.
+// RescueRef is the ref of the uncommitted changes in the bundle.
 const RescueRef = "refs/omoi/rescue"
 
 // Config says what to collect.
 type Config struct {
-	Dir       string // the agent's folder; bundle and patch are written there
+	Dir       string // the agent's folder, to which bundle and patch are written
 	Workspace string
-	Repo      *agentconfig.Repo // nil for a task without a repository
+	Repo      *agentconfig.Repo // nil: the task has no repository
 	Caps      gitcmd.Caps
-	// Patience is how long one look into the workspace's repository may take; the work on all
-	// files has four times as long. Zero is 20 seconds.
+	// Patience is the timeout of one command in the workspace's repository; commands for all files have four times as
+	// long. Zero: 20 seconds.
 	Patience time.Duration
 }
 
-// Collect collects the work. It may be repeated: the same work gives the same commits. What
-// can be saved is saved: parts that cannot are named in the notes. The error means that
-// nothing could be looked at.
+// Collect collects the work. A repeated call for the same work gives the same commits. Collect saves as much as
+// possible: the notes name the rest. An error means that the workspace could not be read.
 func Collect(ctx context.Context, cfg Config) (agentconfig.Collected, error) {
 	if !gitcmd.Available() {
 		return agentconfig.Collected{}, fmt.Errorf("git is not installed in the sandbox")
@@ -60,17 +59,17 @@ func Collect(ctx context.Context, cfg Config) (agentconfig.Collected, error) {
 	return c.res, err
 }
 
-// maxFile is the largest file that is saved: more than a diff shows, since nothing else has it.
+// maxFile is the maximum size of a saved file. The limit is larger than for diffs, because no other copy exists.
 const maxFile = 128 << 20
 
-// The ways to collect: what holds up one is got round by the next.
+// Ways to collect; each one avoids the obstacles of the one before.
 const (
 	waysAsItIs    = iota
-	waysUnclogged // without pipes that git would wait at
+	waysUnclogged // after removing named pipes, at which git would block
 	waysAlone     // without the workspace's own repository
 )
 
-// collect goes one way, and no further once it is held up.
+// collect collects in one way, and stops when a command times out.
 func collect(ctx context.Context, cfg Config, way int) (*collector, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -96,7 +95,7 @@ func collect(ctx context.Context, cfg Config, way int) (*collector, error) {
 	return c, nil
 }
 
-// unclog removes what is neither file, folder nor link from where git looks. On a named pipe git would block for ever.
+// unclog removes entries other than files, folders and links, because git would block at a named pipe.
 func unclog(cfg Config) {
 	for _, top := range []string{cfg.Workspace, filepath.Join(cfg.Dir, workspace.OriginName)} {
 		root, err := os.OpenRoot(top)
@@ -117,17 +116,17 @@ type collector struct {
 	cfg    Config
 	repo   agentconfig.Repo
 	shadow *gitcmd.Shadow
-	git    gitcmd.Git // in the shadow
+	git    gitcmd.Git // of the shadow
 	res    agentconfig.Collected
 
-	head   string   // commit that the work tree stands on; empty before the first
-	branch string   // commit that is to be the task's branch; empty if there is none
-	from   *string  // commit that the task began from, once it was looked for
-	more   []string // commits that hang on nothing else: other branches, stashes
+	head   string   // HEAD commit; empty without one
+	branch string   // commit for the task's branch; empty: none
+	from   *string  // base commit; nil: not read yet
+	more   []string // commits of other branches and stashes
 	snap   gitcmd.Snapshot
-	alone  bool   // the workspace's own repository is not looked at
-	cut    string // git's list of where the history is cut; empty: the workspace's own
-	late   func() // a command took too long
+	alone  bool   // ignore the workspace's own repository
+	cut    string // git's list of commits at which the history is cut; empty: the workspace's own
+	late   func() // called after a command timed out
 	stuck  atomic.Bool
 }
 
@@ -139,11 +138,11 @@ func (c *collector) note(format string, args ...any) {
 	c.res.Notes = append(c.res.Notes, fmt.Sprintf(format, args...))
 }
 
-// open makes a fresh shadow: whatever an earlier call left is of no use.
+// open creates a new shadow, because that of an earlier call may be damaged.
 func (c *collector) open(ctx context.Context) error {
 	dir := filepath.Join(c.cfg.Dir, "collect.git")
 	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("clear collecting folder: %w", err)
+		return fmt.Errorf("remove the folder of an earlier collect: %w", err)
 	}
 	c.cut = c.cutWhere(ctx)
 	opening := gitcmd.Opening{
@@ -161,7 +160,7 @@ func (c *collector) open(ctx context.Context) error {
 	return nil
 }
 
-// look is git in the workspace's own repository.
+// look returns git for the workspace's own repository.
 func (c *collector) look() gitcmd.Git {
 	git := gitcmd.Repository(c.cfg.Workspace)
 	git.Timeout, git.Late = c.cfg.Patience, c.late
@@ -171,7 +170,7 @@ func (c *collector) look() gitcmd.Git {
 	return git
 }
 
-// heads finds the commits. The branch is the task's branch, or HEAD if it descends from that: an agent may have
+// heads finds the commits. The branch is the task's branch, or HEAD if HEAD descends from it: an agent may have
 // detached its HEAD.
 func (c *collector) heads(ctx context.Context) {
 	if !c.res.Repo {
@@ -197,17 +196,17 @@ func (c *collector) heads(ctx context.Context) {
 	c.loose(ctx)
 }
 
-// withoutRepository starts from what was pushed, so that only new work is saved.
+// withoutRepository starts from the pushed commits, so that only new work is saved.
 func (c *collector) withoutRepository(ctx context.Context) {
 	c.branch = c.pushed(ctx)
 	if c.branch == "" {
 		return
 	}
-	c.note("The workspace's own repository cannot be used: commits that were not pushed are not kept")
+	c.note("Cannot use the workspace's own repository: commits that were not pushed are lost")
 	c.head, c.res.Head, c.res.Commits = c.branch, c.branch, c.count(ctx)
 }
 
-// pushed looks at the bare origin beside the workspace, for an agent that removed its branch.
+// pushed returns the branch in the bare origin next to the workspace, for an agent that removed its own.
 func (c *collector) pushed(ctx context.Context) string {
 	if c.repo.Branch == "" {
 		return ""
@@ -221,7 +220,7 @@ func (c *collector) pushed(ctx context.Context) string {
 	return id
 }
 
-// base returns the commit that the task began from, if it is there.
+// base returns the base commit if it exists here.
 func (c *collector) base(ctx context.Context) string {
 	if c.repo.Base == "" {
 		return ""
@@ -251,15 +250,15 @@ func (c *collector) count(ctx context.Context) int {
 	}
 	text, err := c.git.Run(ctx, args...)
 	if err != nil {
-		c.note("The commits could not be counted: %s", err)
+		c.note("Cannot count the commits: %s", err)
 		return 0
 	}
 	n, _ := strconv.Atoi(text)
 	return n
 }
 
-// loose finds commits on other branches and in the stash that would be lost. They become
-// parents of the rescue commit, which keeps them without giving them names.
+// loose finds commits on other branches and in the stash. They become parents of the rescue commit, which keeps them
+// without refs of their own.
 func (c *collector) loose(ctx context.Context) {
 	text, err := c.look().Run(ctx, "for-each-ref", "--format=%(objecttype) %(objectname)", "refs/heads", "refs/stash")
 	if err != nil {
@@ -276,7 +275,7 @@ func (c *collector) loose(ctx context.Context) {
 	}
 }
 
-// held reports whether a commit is kept by the branch, the base, or what was found before.
+// held reports whether the branch, the base or a commit found before contains a commit.
 func (c *collector) held(ctx context.Context, id string) bool {
 	known := append([]string{c.branch, c.base(ctx)}, c.more...)
 	if slices.Contains(known, id) {
@@ -292,16 +291,16 @@ func (c *collector) held(ctx context.Context, id string) bool {
 	return err == nil && text == "0"
 }
 
-// uncommitted takes the work tree up and makes a commit of it if it differs from its head. A commit follows .gitattributes, as git
-// add does. Without a repository a patch holds the files as they are.
+// uncommitted reads the work tree and commits it if it differs from HEAD. A commit follows .gitattributes as git add
+// does. Without a repository, a patch contains the files unchanged.
 func (c *collector) uncommitted(ctx context.Context) {
 	if c.files() {
 		if err := c.shadow.KeepBytes(); err != nil {
-			c.note("Files are saved as git would commit them: %s", err)
+			c.note("Files are saved as git would commit them, because their attributes cannot be disabled: %s", err)
 		}
 	}
 	if err := c.shadow.Begin(ctx, c.head); err != nil {
-		c.note("The head could not be read: %s", err)
+		c.note("Cannot read the HEAD commit: %s", err)
 		c.head = ""
 		if err := c.shadow.Begin(ctx, ""); err != nil {
 			return
@@ -310,14 +309,14 @@ func (c *collector) uncommitted(ctx context.Context) {
 	snap, err := c.shadow.Take(ctx)
 	c.res.Notes = append(c.res.Notes, snap.Skipped...)
 	if err != nil {
-		c.note("The work tree could not be read: %s", err)
+		c.note("Cannot read the work tree: %s", err)
 		return
 	}
 	c.snap = snap
 	before := c.tree(ctx)
 	changes, total, err := diff.Names(ctx, c.git, before, snap.Tree)
 	if err != nil {
-		c.note("The work tree could not be compared: %s", err)
+		c.note("Cannot compare the work tree: %s", err)
 		return
 	}
 	c.res.Files = total - c.snap.Links
@@ -339,7 +338,7 @@ func (c *collector) uncommitted(ctx context.Context) {
 // files reports whether the work is files without any commit.
 func (c *collector) files() bool { return !c.res.Repo && c.head == "" }
 
-// tree is the tree that the work tree is compared with.
+// tree returns the tree to compare the work tree with.
 func (c *collector) tree(ctx context.Context) string {
 	if c.head != "" {
 		if id, err := c.git.Run(ctx, "rev-parse", "--verify", "--quiet", c.head+"^{tree}"); err == nil {
@@ -348,7 +347,7 @@ func (c *collector) tree(ctx context.Context) string {
 	}
 	id, err := c.git.Run(ctx, "hash-object", "-t", "tree", "-w", "/dev/null")
 	if err != nil {
-		c.note("No empty tree: %s", err)
+		c.note("Cannot create an empty tree: %s", err)
 	}
 	return id
 }

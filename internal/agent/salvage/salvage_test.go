@@ -17,7 +17,7 @@ import (
 
 const branch = "feature/x-1"
 
-// place is a hosting repository, and a sandbox with a workspace made from its bundle.
+// place is a hosting repository, and a sandbox with a workspace from its bundle.
 type place struct {
 	t    *testing.T
 	host string
@@ -43,9 +43,8 @@ func newPlaceAt(t *testing.T, workspaceName string) *place {
 	p.in(p.host, "bundle", "create", "-q", filepath.Join(p.dir, "in.bundle"), branch, "main")
 	p.base = p.in(p.host, "rev-parse", "HEAD")
 	repo := &agentconfig.Repo{Branch: branch, Base: p.base, Bundle: filepath.Join(p.dir, "in.bundle"), AuthorName: "An \"Agent\"", AuthorEmail: "a@example.invalid"}
-	made, err := workspace.Prepare(t.Context(), p.dir, p.work, repo)
+	err := workspace.Prepare(t.Context(), p.dir, p.work, repo)
 	require.NoError(t, err)
-	require.True(t, made)
 	p.cfg = salvage.Config{Dir: p.dir, Workspace: p.work, Repo: repo}
 	return p
 }
@@ -95,7 +94,7 @@ func (p *place) try() (agentconfig.Collected, error) {
 	return salvage.Collect(p.t.Context(), p.cfg)
 }
 
-// land brings the bundle to the host, as omoi does from outside.
+// land pushes the bundle to the host, as omoi does from outside of a sandbox.
 func (p *place) land(got agentconfig.Collected) {
 	p.t.Helper()
 	require.NotEmpty(p.t, got.Bundle)
@@ -108,13 +107,13 @@ func (p *place) landed(ref, path string) string {
 	return p.in(p.host, "show", "refs/landed/"+ref+":"+path)
 }
 
-func TestNothingNew(t *testing.T) {
+func TestCollect_NothingNew(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	require.Equal(t, agentconfig.Collected{Repo: true, Head: p.base}, p.collect())
 }
 
-func TestCommitsAndUncommittedFiles(t *testing.T) {
+func TestCollect_CommitsAndUncommittedFiles(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	head := p.commit("work")
@@ -155,7 +154,7 @@ func TestCollect_PathWithALineBreak(t *testing.T) {
 	require.Equal(t, "open", p.landed("omoi/rescue", "open.txt"))
 }
 
-func TestOnlyADeletion(t *testing.T) {
+func TestCollect_Deletion(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	require.NoError(t, os.Remove(filepath.Join(p.work, "README")))
@@ -167,7 +166,7 @@ func TestOnlyADeletion(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestADetachedHeadThatGoesOnIsTheBranch(t *testing.T) {
+func TestCollect_DetachedHead(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.commit("one")
@@ -181,7 +180,7 @@ func TestADetachedHeadThatGoesOnIsTheBranch(t *testing.T) {
 	require.Equal(t, head, p.in(p.host, "rev-parse", "refs/landed/heads/"+branch))
 }
 
-func TestAnotherBranchIsTheBranchIfItGoesOn(t *testing.T) {
+func TestCollect_OtherBranchOnTop(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.in(p.work, "checkout", "-q", "-b", "my-own")
@@ -192,7 +191,7 @@ func TestAnotherBranchIsTheBranchIfItGoesOn(t *testing.T) {
 	require.Equal(t, 1, got.Commits)
 }
 
-func TestADivergedHeadIsRescuedBesideTheBranch(t *testing.T) {
+func TestCollect_DivergedHead(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	tip := p.commit("on the branch")
@@ -206,7 +205,7 @@ func TestADivergedHeadIsRescuedBesideTheBranch(t *testing.T) {
 	require.Equal(t, "d", p.landed("omoi/rescue", "dirty"))
 }
 
-func TestStashesAndOtherBranchesAreNotLost(t *testing.T) {
+func TestCollect_StashesAndOtherBranches(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.in(p.work, "checkout", "-q", "-b", "side")
@@ -222,7 +221,7 @@ func TestStashesAndOtherBranchesAreNotLost(t *testing.T) {
 	p.in(p.host, "merge-base", "--is-ancestor", stash, "refs/landed/omoi/rescue")
 }
 
-func TestAfterADeathInTheMiddleOfThings(t *testing.T) {
+func TestCollect_AfterInterruptedMerge(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(p *place){
 		"a lock of the index": func(p *place) { p.file(p.work, ".git/index.lock", "") },
@@ -283,7 +282,7 @@ func TestAfterADeathInTheMiddleOfThings(t *testing.T) {
 	}
 }
 
-func TestNoCommitAtAll(t *testing.T) {
+func TestCollect_NoCommit(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.cfg.Repo = &agentconfig.Repo{Branch: branch}
@@ -300,7 +299,7 @@ func TestNoCommitAtAll(t *testing.T) {
 	require.Equal(t, "1", p.landed("omoi/rescue", "a"))
 }
 
-func TestNoRepository(t *testing.T) {
+func TestCollect_NoRepository(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.cfg.Repo = nil
@@ -322,7 +321,7 @@ func TestNoRepository(t *testing.T) {
 	require.Equal(t, "a\x00b", string(b))
 }
 
-// attributed are files that .gitattributes changes on their way into a commit.
+// attributed returns files that .gitattributes changes in a commit.
 func attributed() map[string]string {
 	return map[string]string{
 		".gitattributes": "*.txt text\n*.u16 working-tree-encoding=UTF-16LE-BOM\n*.c ident\n*.lfs filter=x\n",
@@ -333,7 +332,7 @@ func attributed() map[string]string {
 	}
 }
 
-func TestNoRepository_KeepsBytes(t *testing.T) {
+func TestCollect_NoRepositoryKeepsBytes(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.cfg.Repo = nil
@@ -370,7 +369,7 @@ func TestRescue_AppliesAttributesWithoutFilters(t *testing.T) {
 	}
 }
 
-func TestHugeFilesAreLeftOutWithANote(t *testing.T) {
+func TestCollect_HugeFiles(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.cfg.Caps = gitcmd.Caps{FileBytes: 1000}
@@ -384,7 +383,7 @@ func TestHugeFilesAreLeftOutWithANote(t *testing.T) {
 	require.Equal(t, "s", p.landed("omoi/rescue", "small"))
 }
 
-func TestAnUnknownBaseGivesTheWholeHistory(t *testing.T) {
+func TestCollect_UnknownBase(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	head := p.commit("work")
@@ -399,21 +398,20 @@ func TestAnUnknownBaseGivesTheWholeHistory(t *testing.T) {
 	p.in(fresh, "fetch", "-q", got.Bundle, "refs/heads/"+branch)
 }
 
-func TestARestartGoesOnWithTheWorkspace(t *testing.T) {
+func TestPrepare_AfterRestart(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	head := p.commit("work")
 	p.file(p.work, "dirty", "d\n")
-	made, err := workspace.Prepare(t.Context(), p.dir, p.work, p.cfg.Repo)
+	err := workspace.Prepare(t.Context(), p.dir, p.work, p.cfg.Repo)
 	require.NoError(t, err)
-	require.False(t, made)
 	require.Equal(t, head, p.in(p.work, "rev-parse", "HEAD"))
 	require.FileExists(t, filepath.Join(p.work, "dirty"))
 	p.in(p.work, "push", "-q", "origin", "HEAD")
 	require.Equal(t, head, p.in(filepath.Join(p.dir, workspace.OriginName), "rev-parse", "refs/heads/"+branch))
 }
 
-func TestAStartThatDiedIsMended(t *testing.T) {
+func TestPrepare_AfterInterruptedStart(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	work := filepath.Join(t.TempDir(), "ws")
@@ -421,14 +419,14 @@ func TestAStartThatDiedIsMended(t *testing.T) {
 	require.NoError(t, os.RemoveAll(filepath.Join(p.dir, workspace.OriginName)))
 	p.in(filepath.Dir(work), "init", "-q", "-b", branch, work)
 	p.file(work, ".git/index.lock", "")
-	_, err := workspace.Prepare(t.Context(), p.dir, work, p.cfg.Repo)
+	err := workspace.Prepare(t.Context(), p.dir, work, p.cfg.Repo)
 	require.NoError(t, err)
 	require.Equal(t, p.base, p.in(work, "rev-parse", "HEAD"))
 	require.FileExists(t, filepath.Join(work, "README"))
 }
 
-func TestAMissingBundleIsSaid(t *testing.T) {
+func TestPrepare_MissingBundle(t *testing.T) {
 	t.Parallel()
-	_, err := workspace.Prepare(t.Context(), t.TempDir(), t.TempDir(), &agentconfig.Repo{Branch: "x", Bundle: "/nonexistent"})
+	err := workspace.Prepare(t.Context(), t.TempDir(), t.TempDir(), &agentconfig.Repo{Branch: "x", Bundle: "/nonexistent"})
 	require.ErrorContains(t, err, "bundle")
 }

@@ -2,6 +2,7 @@ package scripted
 
 import (
 	"cmp"
+	"context"
 	"maps"
 
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
@@ -11,10 +12,11 @@ import (
 )
 
 // complete reports the end of a run.
-func (r *run) complete(s Step) {
-	reason := "end_turn"
-	if !s.Success {
-		reason = "error"
+func (r *run) complete(ctx context.Context, s Step) {
+	reason := "error"
+	if s.Success {
+		reason = "end_turn"
+		r.env.Leftovers.Commit(ctx, r.env.Leftovers.Find(ctx))
 	}
 	data := map[string]any{
 		"success": s.Success, "turns": r.place.Turn, "session_id": r.env.SessionID, "model": Model,
@@ -36,9 +38,10 @@ func (r *run) bill() map[string]any {
 	}
 }
 
-// done is what is known of the work; a script opens no pull request and asks no CI.
+// done returns what is known of the work. A script opens no pull request and runs no CI.
 func (r *run) done() continuous.Work {
-	return continuous.Work{Committed: r.place.Committed, Pushed: r.place.Pushed}
+	n := r.env.Leftovers.Made().All
+	return continuous.Work{Committed: r.place.Committed || n > 0, Pushed: r.place.Pushed, ByOmoi: n}
 }
 
 func (r *run) standing() continuous.Standing {
@@ -58,11 +61,10 @@ func over(data, with map[string]any) map[string]any {
 	return data
 }
 
-// iteration reports one round of continuous mode. Of the given fields, error makes it a
-// failed one, completion_signal and passed add the events of signal and validation; all of
-// them are carried along.
+// iteration reports an iteration of continuous mode. Of the given fields, error reports it as failed; completion_signal
+// and passed add the events of signal and validation. All given fields are added to the events.
 func (r *run) iteration(given map[string]any) {
-	delete(given, "iteration_num") // is counted here
+	delete(given, "iteration_num") // counted by the loop
 	r.loop.Begin(r.env.Config.Description)
 	if text, failed := given["error"]; failed {
 		r.place.Failed++
@@ -83,13 +85,14 @@ func (r *run) iteration(given map[string]any) {
 	}, given), r.done())
 }
 
-func (r *run) continuousComplete(given map[string]any) {
+func (r *run) continuousComplete(ctx context.Context, given map[string]any) {
 	data := over(r.bill(), map[string]any{
 		"stop_reason": continuous.StopIterations, "phase_data": map[string]any{}, "session_id": r.env.SessionID,
 		"turns": r.place.Turn, "final_output": r.place.LastSaid,
 	})
 	passed := given["validation_passed"] == true
 	if passed {
+		r.env.Leftovers.Commit(ctx, r.env.Leftovers.Find(ctx))
 		data["stop_reason"] = continuous.StopPassed
 	}
 	r.loop.Report(event.ContinuousCompleted, over(data, given), r.done())

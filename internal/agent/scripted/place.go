@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
-// place is the state of a run on disk, from which a restarted agent continues.
+// place is the state of a run on disk, from which a restarted omoi-agent continues.
 type place struct {
 	continuous.State
 
@@ -20,7 +20,7 @@ type place struct {
 	LastOutput string          `json:"last_output"`
 	LastSaid   string          `json:"last_said"`
 	Message    string          `json:"message"`
-	Remembered string          `json:"remembered"` // what an earlier attempt said last
+	Remembered string          `json:"remembered"` // last text of an earlier attempt
 	Usage      Usage           `json:"usage"`
 	Tools      int             `json:"tools"`
 	ToolErrors int             `json:"tool_errors"`
@@ -44,13 +44,14 @@ func loadPlace(dir string) place {
 	return p
 }
 
-// save keeps the place; a disk that refuses only means that a restart would begin earlier.
+// save writes the state. After a failed write, a restart repeats some steps.
 func (r *run) save() {
 	r.place.Count()
 	_ = statefile.Save(filepath.Join(r.env.Config.Dir, placeName), r.place)
 }
 
-// fill puts the last output, the last message and what was said of the attempt before into a step's texts.
+// fill replaces the placeholders in a step's texts: the last output, the last message, the last text of an earlier
+// attempt, and the feedback.
 func (r *run) fill(s Step) Step {
 	put := strings.NewReplacer("{{last_output}}", r.place.LastOutput, "{{message}}", r.place.Message,
 		"{{remembered}}", r.place.Remembered, "{{feedback}}", r.env.Config.Feedback)
@@ -68,10 +69,10 @@ func (r *run) fill(s Step) Step {
 	return s
 }
 
-// neverReturns is true of steps after which a restarted agent must not try them again.
+// neverReturns reports whether a restarted omoi-agent must not repeat the step.
 func (s *Step) neverReturns() bool { return s.Kind == "crash" || s.Kind == "exit" }
 
-// entry is a line of the transcript: what the agent said or did.
+// entry is a line of the transcript.
 type entry struct {
 	Type      string    `json:"type"`
 	Text      string    `json:"text"`
@@ -80,7 +81,7 @@ type entry struct {
 	Timestamp time.Time `json:"timestamp"`
 }
 
-// recall takes in a line of an earlier attempt: the turns go on counting, and what was said last may be used.
+// recall reads a line of an earlier attempt: it continues the count of turns and keeps the last text.
 func (r *run) recall(line []byte) {
 	var e entry
 	if json.Unmarshal(line, &e) != nil {

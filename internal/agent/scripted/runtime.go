@@ -9,19 +9,20 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
+	"github.com/omoi-dev/omoi/internal/agent/diff"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 	"github.com/omoi-dev/omoi/internal/agent/transcript"
 )
 
-// Model is what events of this runtime name as model.
+// Model is the model name in the events of this runtime.
 const Model = "scripted"
 
-// Runtime is the scripted agent. The zero value is ready.
+// Runtime is the scripted runtime. The zero value is ready to use.
 type Runtime struct{}
 
 var _ agent.Runtime = Runtime{}
 
-// Run parses the whole script before its first step, then follows it.
+// Run parses the whole script before its first step, and then runs its steps.
 func (Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 	script, err := Parse(env.Config.Script)
 	if err != nil {
@@ -52,16 +53,18 @@ type run struct {
 	env   agent.Env
 	root  *os.Root
 	place place
-	loop  continuous.Loop // reports its iterations
+	loop  continuous.Loop // reports the iterations
 	log   transcript.Log
 	res   agent.Result
-	taken string // id of a message whose step is not over
+	taken string // ID of a message whose step has not ended
+	// watch returns the changes of files since its last call; nil before the first command.
+	watch func(ctx context.Context) (changes []diff.Change, total int, skipped []string)
 }
 
-// errInterrupted is the cause with which a message ends a run's context.
+// errInterrupted is the cause of the cancelled context after an interrupt.
 var errInterrupted = errors.New("interrupted by a message")
 
-// work follows the script and listens for an interrupt beside it.
+// work runs the script and handles an interrupt meanwhile.
 func (r *run) work(ctx context.Context, script Script) (agent.Result, error) {
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -92,7 +95,7 @@ func (r *run) follow(ctx context.Context, script Script) error {
 	for r.place.Next < len(script.Steps) && !r.place.Ended && !r.res.ExitNow {
 		step := r.fill(script.Steps[r.place.Next])
 		if step.neverReturns() {
-			r.place.Next++ // a restart continues after it instead of ending the same way
+			r.place.Next++ // a restart continues after the step instead of repeating it
 			r.save()
 		}
 		r.place.Turn++
@@ -106,25 +109,24 @@ func (r *run) follow(ctx context.Context, script Script) error {
 			r.save()
 		}
 		if r.taken != "" {
-			r.env.Inbox.Used(r.taken) // it is in the place that was saved
+			r.env.Inbox.Used(r.taken) // the saved state includes the message
 			r.taken = ""
 		}
 	}
 	if !r.place.Ended && !r.res.ExitNow {
-		r.complete(Step{Success: true})
+		r.complete(ctx, Step{Success: true})
 	}
 	return nil
 }
 
-// interrupted reports the interrupt, once.
+// interrupted reports an interrupt.
 func (r *run) interrupted(m inbox.Message) {
 	r.res.Interrupted = true
 	r.note("interrupted", m.Content)
 	r.env.Interrupted(m)
 }
 
-// wait takes messages until the program is stopped. It has no model that could answer, so
-// taking a message up is all that it does.
+// wait acknowledges messages until the program is stopped. Without a model it cannot answer them.
 func (r *run) wait(ctx context.Context) error {
 	for {
 		m, _, err := r.env.AwaitMessage(func() (inbox.Message, bool, error) {

@@ -1,5 +1,5 @@
-// Package scripted is the agent that follows a JSON script. It has no model; what it does,
-// writing files, running commands, committing, it really does.
+// Package scripted runs a JSON script as the agent, without a model. Its steps are real: they write files, run commands
+// and commit.
 package scripted
 
 import (
@@ -22,7 +22,7 @@ type Script struct {
 	Steps []Step
 }
 
-// Step is one step: its kind and the arguments of that kind.
+// Step is a step of a script: its kind, and the arguments of this kind.
 type Step struct {
 	Usage // usage
 
@@ -37,7 +37,7 @@ type Step struct {
 	Success  bool           `json:"success"`         // complete; default true
 	Output   string         `json:"output"`          // complete
 	Free     map[string]any `json:"free"`            // iteration, continuous_complete
-	Passed   *bool          `json:"passed"`          // verdict; nil: Command says
+	Passed   *bool          `json:"passed"`          // verdict; nil: the exit code of Command decides
 	Feedback string         `json:"feedback"`        // verdict
 	List     []string       `json:"recommendations"` // verdict
 	Events   int            `json:"events"`          // flood
@@ -47,7 +47,7 @@ type Step struct {
 	Yes      bool           `json:"yes"`             // push, hang
 }
 
-// Usage is what a model was paid for.
+// Usage is the usage of a model in a step.
 type Usage struct {
 	InputTokens      int64   `json:"input_tokens"`
 	OutputTokens     int64   `json:"output_tokens"`
@@ -56,10 +56,10 @@ type Usage struct {
 	CostUSD          float64 `json:"cost_usd"`
 }
 
-// maxSteps bounds a script.
+// maxSteps is the maximum number of steps of a script.
 const maxSteps = 10_000
 
-// Parse reads a script as WIRE.md defines it. Its errors are of [task.CodeInvalid] and name the step.
+// Parse parses a script; docs/TASKS.md describes its steps. An error is [task.CodeInvalid] and names the step.
 func Parse(text []byte) (Script, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return Script{}, task.Invalid("script", "Cannot start the scripted runtime: execution_config.script is missing.")
@@ -89,7 +89,7 @@ func Parse(text []byte) (Script, error) {
 
 func parseStep(given map[string]json.RawMessage) (Step, error) {
 	if len(given) != 1 {
-		return Step{}, fmt.Errorf("it must have exactly one key, not %d", len(given))
+		return Step{}, fmt.Errorf("a step must have exactly one key, not %d", len(given))
 	}
 	step := Step{Success: true}
 	for name, arg := range given {
@@ -105,13 +105,13 @@ func parseStep(given map[string]json.RawMessage) (Step, error) {
 	return step, nil
 }
 
-// Kinds lists the known steps.
+// Kinds returns the kinds of steps, sorted.
 func Kinds() []string { return slices.Sorted(maps.Keys(forms)) }
 
-// form is that of a kind's argument: an object, or one value.
+// form is the format of a step's argument: an object or a single value.
 type form struct {
-	alone  string // the field that one value stands for; empty: it must be an object
-	fields string // those of an object; empty: it must be one value
+	alone  string // field of a single value; empty: the argument must be an object
+	fields string // fields of an object; empty: the argument must be a single value
 }
 
 //nolint:gochecknoglobals // a constant table
@@ -125,7 +125,7 @@ var forms = map[string]form{
 	"bash": {alone: "command", fields: "command timeout_s"}, "complete": {alone: "success", fields: "output success"},
 }
 
-// read refuses unknown fields, since a misspelt one would silently do something else.
+// read decodes an argument. An unknown field is an error, because a misspelled field would have no effect.
 func (f form) read(arg json.RawMessage, into *Step) error {
 	if f.fields == "" || f.alone != "" && !bytes.HasPrefix(arg, []byte("{")) {
 		arg = fmt.Appendf(nil, "{%q:%s}", f.alone, arg)
@@ -143,7 +143,7 @@ func (f form) read(arg json.RawMessage, into *Step) error {
 	return plainly(json.Unmarshal(arg, into), "")
 }
 
-// plainly says which value has the wrong type; name is what a user calls it, empty: its field.
+// plainly returns a type error with the name of the value; an empty name means the field's own.
 func plainly(err error, name string) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf("%s must not be a JSON %s", cmp.Or(name, wrong.Field[strings.LastIndexByte(wrong.Field, '.')+1:]), wrong.Value)
@@ -151,7 +151,7 @@ func plainly(err error, name string) error {
 	return err
 }
 
-// check refuses what no step of the kind can be.
+// check returns an error for arguments that are invalid for the kind.
 func (s *Step) check() error {
 	for _, rule := range []struct {
 		broken bool

@@ -19,7 +19,7 @@ const everyStep = `{"steps": [
 	{"continuous_complete": {"validation_passed": true}}, {"complete": {"output": "o", "success": false}}
 ]}`
 
-func TestEveryStepIsRead(t *testing.T) {
+func TestParse(t *testing.T) {
 	t.Parallel()
 	s, err := scripted.Parse([]byte(everyStep))
 	require.NoError(t, err)
@@ -36,14 +36,14 @@ func TestEveryStepIsRead(t *testing.T) {
 	require.Len(t, kinds, len(scripted.Kinds()))
 }
 
-func TestBadScriptsAreRefused(t *testing.T) {
+func TestParse_InvalidScripts(t *testing.T) {
 	t.Parallel()
 	cases := map[string]string{
 		``:                                     "script is missing",
 		`{`:                                    "not JSON",
 		`{}`:                                   `"steps" is missing`,
 		`{"steps": [{"dance": 1}]}`:            `invalid step 1 of the script: unknown step "dance"`,
-		`{"steps": [{"say": "a"}, {}]}`:        "step 2 of the script: it must have exactly one key",
+		`{"steps": [{"say": "a"}, {}]}`:        "step 2 of the script: a step must have exactly one key",
 		`{"steps": [{"say":"a","think":"b"}]}`: "exactly one key, not 2",
 		`{"steps": [{"say": 5}]}`:              "say:",
 		`{"steps": [{"write": {"path": "a", "contents": "b"}}]}`:     `unknown field "contents"`,

@@ -17,7 +17,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// step carries one step out. An error ends the run; what a tool says is never one.
+// step runs one step. An error ends the run; the failure of a tool is not an error.
 func (r *run) step(ctx context.Context, s Step) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -51,9 +51,9 @@ func (r *run) step(ctx context.Context, s Step) error {
 	case "verdict":
 		return r.verdict(ctx, s)
 	case "complete":
-		r.complete(s)
+		r.complete(ctx, s)
 	case "continuous_complete":
-		r.continuousComplete(s.Free)
+		r.continuousComplete(ctx, s.Free)
 	case "fail":
 		r.fail(s.Text)
 	case "hang":
@@ -83,8 +83,7 @@ func (r *run) say(text string) {
 	})
 }
 
-// usage adds up what a model would have cost, and says so at once: what was spent so far
-// must be known even if the agent does not live to its end.
+// usage adds usage and reports it immediately, so that it is known even if the agent dies.
 func (r *run) usage(u Usage) {
 	t := &r.place.Usage
 	t.InputTokens += u.InputTokens
@@ -110,9 +109,9 @@ func (r *run) waitMessage(ctx context.Context, patience time.Duration) error {
 	r.env.Report.Emit(event.AgentWaiting, map[string]any{"message": "Ready for messages", "turn": r.place.Turn})
 	m, err := r.env.Inbox.Take(limit)
 	if err != nil {
-		return ctx.Err() // nil when only the waiting time is over
+		return ctx.Err() // nil if only the wait timed out
 	}
-	if m.Type == "interrupt" { // it came here instead of to the listener
+	if m.Type == "interrupt" { // the listener did not get this interrupt
 		r.place.Ended = true
 		r.save()
 		r.interrupted(m)
@@ -123,7 +122,7 @@ func (r *run) waitMessage(ctx context.Context, patience time.Duration) error {
 	return nil
 }
 
-// flood makes events as fast as the spool takes them.
+// flood emits events as fast as the spool accepts them.
 func (r *run) flood(ctx context.Context, s Step) error {
 	text := strings.Repeat("x", s.Bytes)
 	for i := range s.Events {
@@ -137,8 +136,7 @@ func (r *run) flood(ctx context.Context, s Step) error {
 	return nil
 }
 
-// crash ends the program by a signal, without a word. A signal that does not end it is
-// reported as what it then is: a failed run.
+// crash kills this process by a signal, without an event. A signal that does not kill it is an error.
 func (r *run) crash(ctx context.Context, sig syscall.Signal) error {
 	if err := syscall.Kill(os.Getpid(), sig); err != nil {
 		return fmt.Errorf("crash with %s: %w", sig, err)
@@ -151,7 +149,7 @@ func (r *run) crash(ctx context.Context, sig syscall.Signal) error {
 	}
 }
 
-// verdict gives it. A command that was stopped says nothing.
+// verdict sends the verdict. If the command was stopped, it sends none.
 func (r *run) verdict(ctx context.Context, s Step) error {
 	v := agent.Verdict{Feedback: s.Feedback, Recommendations: s.List}
 	if s.Passed != nil {

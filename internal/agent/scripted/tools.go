@@ -18,23 +18,23 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
-// Bounds of tool results and changes on the wire.
+// Maximum bytes of tool results and files in events.
 const (
 	resultBytes  = 5000
 	maxFileBytes = 16 << 20
 )
 
-// toolResult is what a tool call came to.
+// toolResult is the result of a tool call.
 type toolResult struct {
 	text     string
 	failed   bool
 	response map[string]any
 	changes  []diff.Change
-	total    int // changed files, more than len(changes) if there are too many to report
+	total    int // number of changed files; len(changes) is smaller if there are too many to report
 	skipped  []string
 }
 
-// tool reports a tool call around do as a real agent's hooks and results do.
+// tool runs do and reports it as a tool call, with the events of a real agent.
 func (r *run) tool(name string, input map[string]any, do func() toolResult) {
 	r.place.Tools++
 	id := fmt.Sprintf("toolu_%04d", r.place.Tools)
@@ -68,7 +68,7 @@ func (r *run) tool(name string, input map[string]any, do func() toolResult) {
 	})
 }
 
-// file writes or edits a file inside the workspace.
+// file writes or edits a file in the workspace.
 func (r *run) file(s Step) {
 	name, input := "Write", map[string]any{"file_path": s.Path, "content": s.Content}
 	if s.Kind == "edit" {
@@ -109,8 +109,8 @@ func (r *run) change(s Step) (diff.Change, error) {
 	return diff.Text(filepath.ToSlash(path), before, &after), nil
 }
 
-// inside returns the path relative to the workspace. The root refuses what leads out of it
-// by links; this refuses what says so.
+// inside returns a path relative to the workspace. inside rejects paths outside of the workspace; links that lead out
+// are rejected by root.
 func (r *run) inside(path string) (string, error) {
 	if filepath.IsAbs(path) {
 		rel, err := filepath.Rel(r.env.Config.Workspace, path)
@@ -126,8 +126,8 @@ func (r *run) inside(path string) (string, error) {
 	return path, nil
 }
 
-// read returns the file's text, nil if there is none. Only regular files are opened: a pipe
-// would hold the agent for ever.
+// read returns the text of a file, nil if it does not exist. Only regular files are opened, because a named pipe would
+// block.
 func (r *run) read(path string) (*string, error) {
 	info, err := r.root.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -165,7 +165,7 @@ func edited(before *string, s Step) (string, error) {
 	case 0:
 		return "", fmt.Errorf("%s does not contain the old text", s.Path)
 	default:
-		return "", fmt.Errorf("the old text is in %s %d times; it must be there once", s.Path, n)
+		return "", fmt.Errorf("%s contains the old text %d times, expected once", s.Path, n)
 	}
 }
 
@@ -176,12 +176,16 @@ func (r *run) bash(ctx context.Context, command string, limit time.Duration) err
 	return err
 }
 
-// shell returns the command's output and whether it went well.
+// shell returns the output of a command, and whether it succeeded.
 func (r *run) shell(ctx context.Context, command string, limit time.Duration) (output string, ok bool, err error) {
 	limit = cmp.Or(limit, r.env.Config.ToolTimeout)
 	input := map[string]any{"command": command, "timeout": limit.Milliseconds()}
 	r.tool("Bash", input, func() toolResult {
-		watch := r.env.Watch(ctx)
+		if r.watch == nil {
+			r.watch = r.env.Watch(ctx)
+		} else {
+			r.watch(ctx) // changes so far are those of other tools
+		}
 		res, startErr := r.env.Procs.Run(ctx, proc.Command{
 			Args: agent.Shell(command), Dir: r.env.Config.Workspace, Env: r.env.Environ,
 			Timeout: limit, Grace: min(r.env.Config.Grace/4, 2*time.Second),
@@ -192,7 +196,7 @@ func (r *run) shell(ctx context.Context, command string, limit time.Duration) (o
 		output = res.Output
 		ok = res.Outcome == proc.Exited && res.ExitCode == 0
 		out := shellResult(res, ok)
-		out.changes, out.total, out.skipped = watch(context.WithoutCancel(ctx))
+		out.changes, out.total, out.skipped = r.watch(context.WithoutCancel(ctx))
 		return out
 	})
 	return output, ok, ctx.Err()

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Append stores an event and returns its number. With must set it is taken beyond the limit;
-// otherwise [ErrFull] says that there is no room. body must be valid JSON without newlines.
+// Append stores an event and returns its number. With must set, the limit does not apply; otherwise a full spool is
+// [ErrFull]. body must be valid JSON without newlines.
 func (s *Spool) Append(body json.RawMessage, must bool) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -32,7 +32,7 @@ func (s *Spool) Append(body json.RawMessage, must bool) (int64, error) {
 	return s.remember(r, must)
 }
 
-// Room reports whether an event of n bytes that may be left out would be taken now.
+// Room reports whether there is room for an event of n bytes.
 func (s *Spool) Room(n int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,15 +49,15 @@ func (s *Spool) room(n int) bool {
 	return total+int64(n) <= s.cfg.Limit
 }
 
-// remember keeps a record in memory. It first sets the flag in the state file, so that the next start does not trust a
-// number that is in no file.
+// remember keeps a record in memory. remember first sets the flag in the state file, so that the next start does not
+// reuse a number that is in no file.
 func (s *Spool) remember(r Record, must bool) (int64, error) {
 	if !must && s.memBytes+int64(len(r.Body)) > s.cfg.Memory {
 		return 0, ErrFull
 	}
 	if !s.state.volatile {
 		s.state.volatile = true
-		_ = s.writeState() // a disk that refuses even this leaves us no better choice
+		_ = s.writeState() // on failure there is no other place for the flag
 	}
 	s.mem = append(s.mem, r)
 	s.memBytes += int64(len(r.Body))
@@ -70,7 +70,7 @@ func (s *Spool) refused(err error) {
 	s.retryAt = time.Now().Add(s.cfg.Retry)
 }
 
-// drainMemory moves remembered records to disk once it takes writes again.
+// drainMemory writes the records in memory to disk, when the disk accepts writes again.
 func (s *Spool) drainMemory() {
 	if s.diskErr == nil || time.Now().Before(s.retryAt) {
 		return
@@ -87,7 +87,7 @@ func (s *Spool) drainMemory() {
 	_ = s.writeState()
 }
 
-// write appends to the last segment, or to a new one; a part of a line never stays behind.
+// write appends a record to the last segment, or to a new one. After a failure it removes the incomplete line.
 func (s *Spool) write(r Record) error {
 	seg := &s.segs[len(s.segs)-1]
 	if limit := min(max(s.cfg.Limit/16, minSegmentBytes), maxSegmentBytes); seg.size >= limit || seg.last+1 != r.N {
@@ -106,8 +106,8 @@ func (s *Spool) write(r Record) error {
 	return nil
 }
 
-// addSegment begins the segment whose first record is n. The one before is synced, since
-// [Spool.Sync] looks at the last one only.
+// addSegment starts the segment whose first record is n. addSegment syncs the previous one, because [Spool.Sync] covers
+// the last segment only.
 func (s *Spool) addSegment(n int64) error {
 	path := filepath.Join(s.dir, fmt.Sprintf("%020d.events", n))
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
@@ -138,19 +138,18 @@ func (s *Spool) Drop(now time.Time) {
 	}
 	s.state.dropped++
 	if s.stateF != nil {
-		_ = s.writeState() // the count in memory is right all the same
+		_ = s.writeState() // the count in memory is correct anyway
 	}
 }
 
-// Dropped tells how many events were left out since a report of it was stored last, and when
-// the first of them was.
+// Dropped returns the number of dropped events since the last stored report, and the time of the first one.
 func (s *Spool) Dropped() (n int64, since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state.dropped, time.UnixMilli(s.state.since)
 }
 
-// Told says that a report of n events that were left out is stored.
+// Told records that a report of n dropped events is stored.
 func (s *Spool) Told(n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -4,5 +4,5 @@ package spool
 
 import "time"
 
-// Clock is the wall clock: the agent runs on Linux, where there is a better one.
+// Clock returns the wall clock, for development on systems other than Linux.
 func Clock() time.Duration { return time.Duration(time.Now().UnixNano()) }

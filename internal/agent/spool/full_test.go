@@ -15,16 +15,16 @@ import (
 
 const fullDir = "OMOI_TEST_FULL_DIR"
 
-// A disk that is full costs nothing as long as memory lasts, and nothing at all once there
-// is room again. The test starts itself again in a mount namespace with a tiny disk.
-func TestAFullDisk(t *testing.T) {
+// TestFullDisk checks that events survive in memory until there is room again. The test runs its own binary in a mount
+// namespace with a tiny disk.
+func TestFullDisk(t *testing.T) {
 	if dir := os.Getenv(fullDir); dir != "" {
 		fullDisk(t, dir)
 		return
 	}
 	t.Parallel()
 	dir := t.TempDir()
-	script := "mount -t tmpfs -o size=128k none " + dir + " || exit 77; exec " + os.Args[0] + " -test.run='^TestAFullDisk$' -test.v"
+	script := "mount -t tmpfs -o size=128k none " + dir + " || exit 77; exec " + os.Args[0] + " -test.run='^TestFullDisk$' -test.v"
 	args := []string{"-m", "sh", "-c", script}
 	if os.Geteuid() != 0 {
 		args = append([]string{"-r", "-U"}, args...)
@@ -44,7 +44,7 @@ func fullDisk(t *testing.T, dir string) {
 	s := open(t, filepath.Join(dir, "spool"), spool.Config{Memory: 32 << 10, Retry: time.Nanosecond})
 	id, _ := s.ID()
 	fill(t, s, 1, 5)
-	_ = os.WriteFile(ballast, make([]byte, 256<<10), 0o600) // until nothing more fits
+	_ = os.WriteFile(ballast, make([]byte, 256<<10), 0o600) // until the disk is full
 	n := 5
 	for ; s.DiskError() == nil; n++ {
 		_, err := s.Append(body(n+1), false)
@@ -81,7 +81,7 @@ func fullDisk(t *testing.T, dir string) {
 	deathWithEventsInMemory(t, dir, s, n)
 }
 
-// A program that is started again over a full disk takes events, and counts what it leaves out.
+// startOverAFullDisk reopens a spool on a full disk: it accepts events and counts the dropped ones.
 func startOverAFullDisk(t *testing.T, dir string, s *spool.Spool, n int) *spool.Spool {
 	t.Helper()
 	require.NoError(t, s.Close())
@@ -100,8 +100,8 @@ func startOverAFullDisk(t *testing.T, dir string, s *spool.Spool, n int) *spool.
 	return s
 }
 
-// Numbers that stood in memory only may have been sent: after a death they are not used for
-// other events.
+// deathWithEventsInMemory checks that numbers which were in memory only are not reused after a death, because they may
+// have been sent.
 func deathWithEventsInMemory(t *testing.T, dir string, s *spool.Spool, n int) {
 	t.Helper()
 	require.NoError(t, s.Close())

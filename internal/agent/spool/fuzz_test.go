@@ -11,10 +11,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/spool"
 )
 
-// FuzzDamage damages a spool's files as a dying machine might, and holds what opens them to
-// this: each event that is given out is one that was put in, under its own number; and where
-// an event is missing whose number the API may have seen, the numbers restart under
-// another name.
+// FuzzDamage damages the files of a spool as the crash of a machine might. After recovery, each event has its own
+// number, and if an event is missing whose number the API may have seen, the numbers restart under another ID.
 func FuzzDamage(f *testing.F) {
 	f.Add(uint8(9), uint8(3), uint8(0), uint16(0), []byte(nil), false)
 	f.Add(uint8(9), uint8(3), uint8(0), uint16(200), []byte("x"), false)
@@ -42,7 +40,7 @@ func FuzzDamage(f *testing.F) {
 	})
 }
 
-// written makes a spool with events 1..n, of which some are acknowledged.
+// written returns the folder of a spool with events 1..n, the first acked of them acknowledged.
 func written(t *testing.T, dir string, n, acked int) string {
 	t.Helper()
 	s, err := spool.Open(dir, spool.Config{})
@@ -57,7 +55,7 @@ func written(t *testing.T, dir string, n, acked int) string {
 	return id
 }
 
-// pick answers one of the spool's files.
+// pick returns one of the spool's files.
 func pick(t *testing.T, dir string, which int) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -65,7 +63,7 @@ func pick(t *testing.T, dir string, which int) string {
 	return files[which%len(files)]
 }
 
-// damage writes over a part of a file, and may cut off the rest.
+// damage overwrites a part of a file, and may cut off the rest.
 func damage(t *testing.T, path string, at int, with []byte, cut bool) {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -79,7 +77,7 @@ func damage(t *testing.T, path string, at int, with []byte, cut bool) {
 	require.NoError(t, os.WriteFile(path, damaged, 0o600))
 }
 
-// whole reads all that is kept and answers the number of the next event.
+// whole reads all events and returns the next number.
 func whole(t *testing.T, s *spool.Spool, n int) int64 {
 	t.Helper()
 	_, base := s.ID()

@@ -6,8 +6,7 @@ import (
 	"syscall"
 )
 
-// Commands of locks that belong to the open file, not to the process; Linux has them since
-// 3.15, package syscall has no names for them.
+// Commands of open file description locks. Linux has them since 3.15; package syscall does not name them.
 const (
 	ofdGetLock = 36
 	ofdSetLock = 37
@@ -18,11 +17,11 @@ func lockFile(f *os.File) error {
 	return syscall.FcntlFlock(f.Fd(), ofdSetLock, &l)
 }
 
-// unlock gives the lock back at once; a close alone would leave it, for a moment, with a
-// child that this process is just forking.
+// unlock releases the lock immediately. After a close alone, a child that this process is forking could hold the lock
+// for a moment.
 func unlock(f *os.File) {
 	l := syscall.Flock_t{Type: syscall.F_UNLCK, Whence: io.SeekStart}
-	_ = syscall.FcntlFlock(f.Fd(), ofdSetLock, &l) // the close that follows does it too
+	_ = syscall.FcntlFlock(f.Fd(), ofdSetLock, &l) // the close that follows releases it too
 }
 
 func isLocked(f *os.File) (bool, error) {

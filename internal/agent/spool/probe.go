@@ -11,16 +11,16 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
-// Probe is what can be seen of a spool from outside, without changing it.
+// Probe is the state of a spool as another process sees it.
 type Probe struct {
-	Unsent      int64 `json:"unsent"`        // events that the API has not acknowledged
-	NewestAgeMS int64 `json:"newest_age_ms"` // age of the newest event; -1 if none is kept
+	Unsent      int64 `json:"unsent"`        // number of unacknowledged events
+	NewestAgeMS int64 `json:"newest_age_ms"` // age of the newest event in ms; -1: unknown
 	AgentAlive  bool  `json:"agent_alive"`   // a process holds the spool
-	Ended       bool  `json:"ended"`         // what is unsent tells that the work is over: nothing more will be spooled
+	Ended       bool  `json:"ended"`         // the unacknowledged events include agent.shutdown, so no event follows
 }
 
-// Look reads the spool in dir, which another process may be writing. now is the time by
-// [Clock]. A folder without a spool answers zero events of no age.
+// Look reads the spool in dir, which another process may be writing. now is the time by [Clock]. Without a spool,
+// Unsent is 0 and NewestAgeMS is -1.
 func Look(dir string, now time.Duration) (Probe, error) {
 	p := Probe{NewestAgeMS: -1, AgentAlive: held(filepath.Join(dir, "lock"))}
 	segs, err := listSegments(dir)
@@ -42,7 +42,7 @@ func Look(dir string, now time.Duration) (Probe, error) {
 	return p, nil
 }
 
-// newest is the last record of a segment, and whether one after acked is the last word of an agent.
+// newest returns the last record of a segment, and reports whether a record after acked is agent.shutdown.
 func newest(path string, acked int64) (last Record, ended bool) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -64,8 +64,8 @@ func lastWord(body []byte) bool {
 	return bytes.Contains(body, []byte(event.AgentShutdown)) && json.Unmarshal(body, &whole) == nil && whole.Type == event.AgentShutdown
 }
 
-// age does not ask when the event says that it occurred: the wall clock may have been set since.
-// Of a record from before the machine started, the age is not known.
+// age returns the age of a record in ms by [Clock], because the wall clock may have changed. The age is -1 for a record
+// from before the start of the machine.
 func age(r Record, now time.Duration) int64 {
 	if r.at == 0 || now.Milliseconds() < r.at {
 		return -1
@@ -73,7 +73,7 @@ func age(r Record, now time.Duration) int64 {
 	return now.Milliseconds() - r.at
 }
 
-// held asks whether a process has the lock, without taking it for a moment.
+// held reports whether a process holds the lock, without locking it.
 func held(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {

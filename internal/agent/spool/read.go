@@ -12,7 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
-// cursor remembers where the next record of a sequential read begins.
+// cursor is the position of the next record of a sequential read.
 type cursor struct {
 	file *os.File
 	path string
@@ -20,8 +20,8 @@ type cursor struct {
 	off  int64
 }
 
-// Read returns records from number n on, in order: at most events of them and about bytes
-// of text, but one at least if there is one.
+// Read returns records from number n in order: at most events of them and about bytes of text, but at least one if
+// there is one.
 func (s *Spool) Read(n int64, events, bytes int) ([]Record, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,7 +41,7 @@ func (s *Spool) Read(n int64, events, bytes int) ([]Record, error) {
 	return out, nil
 }
 
-// readFrom reads within one segment, or from memory.
+// readFrom reads from one segment, or from memory.
 func (s *Spool) readFrom(n int64, events, bytes int) ([]Record, error) {
 	for _, seg := range slices.Backward(s.segs) {
 		if seg.first <= n && n <= seg.last {
@@ -63,8 +63,8 @@ func (s *Spool) readSegment(seg segment, n int64, events, bytes int) ([]Record, 
 	var out []Record
 	for size := 0; n <= seg.last && len(out) < events && (size < bytes || len(out) == 0); n++ {
 		line, err := in.ReadBytes('\n')
-		if err != nil { // cut off by someone else: its numbers must still be accounted for
-			return append(out, lost(n)), nil //nolint:nilerr // told by the record
+		if err != nil { // cut off by another process: the number must not be missing
+			return append(out, lost(n)), nil //nolint:nilerr // the record reports the loss
 		}
 		r, ok := decode(line[:len(line)-1])
 		if !ok || r.N != n {
@@ -78,7 +78,7 @@ func (s *Spool) readSegment(seg segment, n int64, events, bytes int) ([]Record, 
 	return out, nil
 }
 
-// seek puts the cursor at record n of the segment.
+// seek moves the cursor to record n of the segment.
 func (s *Spool) seek(seg segment, n int64) error {
 	if s.cur.file != nil && s.cur.path == seg.path && s.cur.n == n {
 		return nil
@@ -96,7 +96,7 @@ func (s *Spool) seek(seg segment, n int64) error {
 	for ; s.cur.n < n; s.cur.n++ {
 		line, err := in.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			break // the next read tells
+			break // the next read finds the end of the file
 		}
 		if err != nil {
 			return fmt.Errorf("read spool: %w", err)
@@ -106,7 +106,7 @@ func (s *Spool) seek(seg segment, n int64) error {
 	return nil
 }
 
-// lost replaces a record that can no longer be read, so that the numbers stay whole.
+// lost returns a replacement for an unreadable record, so that the sequence has no gap.
 func lost(n int64) Record {
 	body := `{"event_type":"` + event.AgentEventsDropped + `","source":"worker","event_data":{"count":1,"reason":"spool_damaged"}}`
 	return Record{N: n, Body: json.RawMessage(body)}

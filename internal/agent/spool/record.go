@@ -10,15 +10,15 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli) //nolint:gochecknoglobals // a constant table
 
-// Record is one numbered event: Body is the JSON object that goes to the API as it is.
+// Record is a numbered event. Body is the JSON object for the API.
 type Record struct {
 	N    int64
 	Body json.RawMessage
-	at   int64 // milliseconds of [Clock]; zero if not known
+	at   int64 // milliseconds of [Clock]; zero: unknown
 }
 
-// encode frames a record as one line: checksum, number, time, JSON. The checksum covers the
-// number too, so that a line copied elsewhere is not taken for another event.
+// encode returns a record as one line: checksum, number, time, JSON. The checksum includes the number, so that a copied
+// line does not pass as another event.
 func encode(r Record) []byte {
 	payload := fmt.Appendf(make([]byte, 0, len(r.Body)+48), "%d %d %s", r.N, r.at, r.Body)
 	return fmt.Appendf(make([]byte, 0, len(payload)+10), "%s %s\n", sumOf(payload), payload)
@@ -26,7 +26,7 @@ func encode(r Record) []byte {
 
 func sumOf(payload []byte) string { return fmt.Sprintf("%08x", crc32.Checksum(payload, castagnoli)) }
 
-// decode reads one line without its newline; ok is false if anything about it is wrong.
+// decode parses a line without its newline; ok is false if any part is invalid.
 func decode(line []byte) (r Record, ok bool) {
 	sum, payload, _ := bytes.Cut(line, []byte{' '})
 	if string(sum) != sumOf(payload) {

@@ -13,9 +13,9 @@ import (
 	"strings"
 )
 
-// recover reads what an earlier process left. It keeps the longest readable prefix: a last
-// line without an end was never given to anybody and is cut off; anything worse makes the
-// numbers doubtful, and the spool continues under a new id.
+// recover reads the files of an earlier process and keeps the longest readable prefix. An incomplete last line was
+// never sent, so it is cut off. After any other damage the numbers are unreliable, and the spool continues under a new
+// ID.
 func (s *Spool) recover() error {
 	known, ok := readState(s.dir)
 	segs, err := listSegments(s.dir)
@@ -34,7 +34,7 @@ func (s *Spool) recover() error {
 	return s.writeState()
 }
 
-// settle makes numbers and state agree.
+// settle makes the numbers and the state consistent.
 func (s *Spool) settle(known bool) {
 	last := s.state.acked
 	if len(s.segs) > 0 {
@@ -80,8 +80,7 @@ func listSegments(dir string) ([]segment, error) {
 	return segs, nil
 }
 
-// scanAll keeps segments as long as they follow each other; a gap is right only where all
-// that is missing was acknowledged.
+// scanAll keeps consecutive segments. A gap is valid only if all missing events were acknowledged.
 func (s *Spool) scanAll(segs []segment) error {
 	broken := false
 	for i := range segs {
@@ -106,8 +105,8 @@ func (s *Spool) scanAll(segs []segment) error {
 	return nil
 }
 
-// scan finds the readable prefix of a segment and cuts off the rest. It returns how many
-// lines were unreadable, not counting an unfinished line at the very end of the spool.
+// scan finds the readable prefix of a segment and cuts off the rest. scan returns the number of unreadable lines,
+// without an incomplete line at the end of the spool.
 func (g *segment) scan(isLast bool) (bad int64, err error) {
 	f, err := os.OpenFile(g.path, os.O_RDWR, 0o600)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package spool keeps numbered events on disk until the API has acknowledged them. It survives a restart and a torn
-// tail. If the disk is full, it continues in memory within limits. Numbers have no gaps: an event that is not accepted
-// gets none.
+// Package spool stores numbered events on disk until the API has acknowledged them. The events survive a restart and an
+// incomplete last line. If the disk is full, the spool continues in memory within limits. Numbers have no gaps: an
+// event that is not accepted gets none.
 package spool
 
 import (
@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// ErrFull is returned for an event that may be left out, when there is no room for it.
+// ErrFull is returned for an event that may be dropped, if the spool is full.
 var ErrFull = errors.New("the spool is full")
 
-// ErrLocked is returned when another process writes this spool.
+// ErrLocked is returned if another process writes the spool.
 var ErrLocked = errors.New("the spool is in use by another process")
 
-// Defaults of [Config].
+// Defaults of [Config], and sizes of segments.
 const (
 	DefaultLimit    = 256 << 20
 	DefaultMemory   = 4 << 20
@@ -28,23 +28,23 @@ const (
 	minSegmentBytes = 4 << 10
 )
 
-// Config bounds a spool.
+// Config has the limits of a spool.
 type Config struct {
-	Limit  int64 // bytes on disk; zero is 256 MiB
-	Memory int64 // bytes in memory while the disk refuses writes; zero is 4 MiB
-	// Retry is how often a refusing disk is tried again; zero is 1 s.
+	Limit  int64 // bytes on disk; zero: 256 MiB
+	Memory int64 // bytes in memory while the disk rejects writes; zero: 4 MiB
+	// Retry is the interval of retries while the disk rejects writes; zero: 1 s.
 	Retry time.Duration
-	// Clock is [Clock], but in tests.
+	// Clock replaces [Clock] in tests; nil: Clock.
 	Clock func() time.Duration
 }
 
 type segment struct {
 	path        string
-	first, last int64 // last is first-1 while it is empty
+	first, last int64 // last is first-1 in an empty segment
 	size        int64
 }
 
-// Spool is an open spool. It is safe for concurrent use.
+// Spool is an open spool. A Spool is safe for concurrent use.
 type Spool struct {
 	mu       sync.Mutex
 	cfg      Config
@@ -53,10 +53,10 @@ type Spool struct {
 	stateF   *os.File
 	state    state
 	segs     []segment
-	w        *os.File // the last segment
+	w        *os.File // last segment
 	next     int64
 	synced   int64
-	mem      []Record // numbers after those on disk, while the disk refuses writes
+	mem      []Record // records that follow those on disk, while the disk rejects writes
 	memBytes int64
 	retryAt  time.Time
 	diskErr  error
@@ -64,7 +64,7 @@ type Spool struct {
 	damaged  int64
 }
 
-// Open makes or recovers the spool in dir and locks it against other processes.
+// Open creates or recovers the spool in dir, and locks it.
 func Open(dir string, cfg Config) (*Spool, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create spool folder: %w", err)
@@ -106,17 +106,17 @@ func (s *Spool) takeLock() error {
 	return nil
 }
 
-// Damaged returns how many lines were cut off by opening, because they or one before them were unreadable.
+// Damaged returns the number of lines that Open cut off as unreadable, or because they follow an unreadable line.
 func (s *Spool) Damaged() int64 { return s.damaged }
 
-// ID returns the spool's present name on the wire and the number that stands before its first.
+// ID returns the current ID of the spool, and the number before the first one under this ID.
 func (s *Spool) ID() (id string, base int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state.id, s.state.base
 }
 
-// Last returns the newest number, zero if there is none.
+// Last returns the newest number, zero without events.
 func (s *Spool) Last() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,15 +130,15 @@ func (s *Spool) Acked() int64 {
 	return s.state.acked
 }
 
-// DiskError returns why the disk refuses writes, nil if it does not.
+// DiskError returns the error of the last write while the disk rejects writes, else nil.
 func (s *Spool) DiskError() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.diskErr
 }
 
-// Rename gives the spool a new id: unacknowledged events are numbered from 1 under it. It is
-// for a server whose numbers no longer agree with ours; nothing is lost by it.
+// Rename gives the spool a new ID, under which unacknowledged events are numbered from 1. Rename is for a server whose
+// numbers differ from those of the spool. No event is lost.
 func (s *Spool) Rename() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,7 +150,7 @@ func (s *Spool) rename() {
 	s.state.id, s.state.base = newID(), s.state.acked
 }
 
-// Ack records that everything up to n is stored and lets go of it.
+// Ack records that the API has stored all events up to n, and removes their segments.
 func (s *Spool) Ack(n int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,31 +168,31 @@ func (s *Spool) Ack(n int64) error {
 	return err
 }
 
-// Rewind takes acknowledgements back to n, for a server that lost what it had stored. It
-// fails if what follows n is no longer kept.
+// Rewind takes acknowledgements back to n, for a server that has lost events. Rewind fails if the events after n are no
+// longer stored.
 func (s *Spool) Rewind(n int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n >= s.state.acked || n < s.state.base {
-		return errors.New("nothing to rewind to")
+		return errors.New("no earlier event to rewind to")
 	}
 	if s.segs[0].first > n+1 {
-		return errors.New("those events are no longer kept")
+		return errors.New("the events are no longer stored")
 	}
 	s.state.acked = n
 	return s.writeState()
 }
 
-// trim removes the segments that are acknowledged as a whole, except the one that is written.
+// trim removes completely acknowledged segments, except the last one.
 func (s *Spool) trim() {
 	for len(s.segs) > 1 && s.segs[0].last <= s.state.acked {
-		_ = os.Remove(s.segs[0].path) // tried again by the next start
+		_ = os.Remove(s.segs[0].path) // the next start retries
 		s.segs = s.segs[1:]
 	}
 }
 
-// Sync makes what was appended survive a crash of the machine. It is called before a number
-// leaves the process, so that no number is ever used for two events.
+// Sync makes the appended events survive a crash of the machine. Sync is called before a number is sent, so that no
+// number is used for two events.
 func (s *Spool) Sync() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,7 +207,7 @@ func (s *Spool) Sync() error {
 	return nil
 }
 
-// Close releases the spool; its content stays.
+// Close closes the spool. Its events stay.
 func (s *Spool) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -52,7 +52,7 @@ func requireRun(tb testing.TB, got []spool.Record, from, to int) {
 	}
 }
 
-func TestNumbersGoOnAfterARestart(t *testing.T) {
+func TestOpen_ContinuesNumbers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir, spool.Config{})
@@ -70,7 +70,7 @@ func TestNumbersGoOnAfterARestart(t *testing.T) {
 	requireRun(t, read(t, s, 5), 5, 12)
 }
 
-func TestAcknowledgedSegmentsAreRemoved(t *testing.T) {
+func TestAck_RemovesSegments(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir, spool.Config{Limit: 64 << 10})
@@ -93,7 +93,7 @@ func segments(tb testing.TB, dir string) []string {
 	return names
 }
 
-func TestAFullSpoolTakesOnlyWhatMustBeTaken(t *testing.T) {
+func TestAppend_FullSpool(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), spool.Config{Limit: 8 << 10})
 	n := 0
@@ -111,7 +111,7 @@ func TestAFullSpoolTakesOnlyWhatMustBeTaken(t *testing.T) {
 	require.True(t, s.Room(10))
 }
 
-func TestOnlyOneProcessWrites(t *testing.T) {
+func TestOpen_Locked(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir, spool.Config{})
@@ -126,7 +126,7 @@ func TestOnlyOneProcessWrites(t *testing.T) {
 	require.False(t, look.AgentAlive)
 }
 
-func TestLookTellsWhatIsUnsent(t *testing.T) {
+func TestLook(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	look, err := spool.Look(filepath.Join(dir, "none"), spool.Clock())
@@ -146,8 +146,8 @@ func TestLookTellsWhatIsUnsent(t *testing.T) {
 	require.EqualValues(t, -1, look.NewestAgeMS, "the machine was restarted")
 }
 
-// An agent that has ended and cannot send spools no more: only its last word tells it from one that stands still.
-func TestLookTellsThatTheWorkIsOver(t *testing.T) {
+// TestLook_Ended checks that agent.shutdown in the spool tells an ended agent that cannot send from a hanging one.
+func TestLook_Ended(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir, spool.Config{})
@@ -176,8 +176,8 @@ func TestLookTellsThatTheWorkIsOver(t *testing.T) {
 	require.False(t, look.Ended, "the API has heard it")
 }
 
-// The wall clock may jump by hours: what was just written is new all the same.
-func TestSettingTheClockAgesNothing(t *testing.T) {
+// TestLook_ClockChange checks that a change of the wall clock does not change ages.
+func TestLook_ClockChange(t *testing.T) {
 	t.Parallel()
 	for _, at := range []time.Time{time.Now().Add(-5 * time.Hour), time.Now().Add(5 * time.Hour)} {
 		dir := t.TempDir()
@@ -191,8 +191,8 @@ func TestSettingTheClockAgesNothing(t *testing.T) {
 	}
 }
 
-// How much was left out is known after a death too.
-func TestWhatWasLeftOutIsCountedOnDisk(t *testing.T) {
+// TestDropped_AfterDeath checks that the number of dropped events survives a death.
+func TestDropped_AfterDeath(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir, spool.Config{})
@@ -211,8 +211,8 @@ func TestWhatWasLeftOutIsCountedOnDisk(t *testing.T) {
 	require.Zero(t, n)
 }
 
-// A spool that is cut off anywhere keeps a prefix, and its numbers go on behind it.
-func TestCutAtEveryByte(t *testing.T) {
+// TestOpen_CutAtEveryByte checks that a spool which is cut off anywhere keeps a prefix and continues its numbers.
+func TestOpen_CutAtEveryByte(t *testing.T) {
 	t.Parallel()
 	source := t.TempDir()
 	s := open(t, source, spool.Config{})
@@ -237,9 +237,9 @@ func TestCutAtEveryByte(t *testing.T) {
 	}
 }
 
-// A damaged byte costs what follows it, and the numbers restart under another ID: what
-// was sent before the damage may have been other events of the same numbers.
-func TestDamageInTheMiddle(t *testing.T) {
+// TestOpen_DamagedByte checks that a damaged byte costs the events after it, and that the numbers restart under another
+// ID, because the lost numbers may have been sent.
+func TestOpen_DamagedByte(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir, spool.Config{})
@@ -262,7 +262,7 @@ func TestDamageInTheMiddle(t *testing.T) {
 	requireRun(t, read(t, s, 3), 3, int(s.Last()))
 }
 
-func TestALostStateFileLosesNoEvent(t *testing.T) {
+func TestOpen_MissingStateFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir, spool.Config{})
@@ -276,7 +276,7 @@ func TestALostStateFileLosesNoEvent(t *testing.T) {
 	requireRun(t, read(t, s, s.Acked()+1), 1, 5)
 }
 
-// Random appends, acknowledgements, reads and restarts never lose or double a number.
+// TestRandomLife checks that random appends, acknowledgements, reads and restarts never lose or repeat a number.
 func TestRandomLife(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {

@@ -10,17 +10,15 @@ import (
 
 const stateName = "state"
 
-// state is kept in one short file that is overwritten in place, so that it can still be
-// written when the disk is full.
+// state is stored in one short file that is overwritten in place, which works on a full disk too.
 type state struct {
-	id    string // the spool's name on the wire
-	base  int64  // numbers up to this one belong to earlier ids: wire number = number - base
+	id    string // ID of the spool in requests
+	base  int64  // numbers up to base belong to earlier IDs: sequence = number - base
 	acked int64
-	// volatile says that numbers were given out that stand in no file: after a crash
-	// they could be given out again, so the next start takes a new id.
+	// volatile reports that some numbers are in no file. After a crash they could be reused, so the next start takes a
+	// new ID.
 	volatile bool
-	// dropped is how many events were left out and not told of yet, since is when the first
-	// was, in milliseconds.
+	// dropped is the number of dropped events that are not reported yet, and since the time of the first one in ms.
 	dropped, since int64
 }
 

@@ -1,4 +1,4 @@
-// Package statefile keeps what a restarted agent must know.
+// Package statefile stores the state that a restarted omoi-agent continues from.
 package statefile
 
 import (
@@ -9,20 +9,20 @@ import (
 	"path/filepath"
 )
 
-// Load reads the JSON of the file at path into v and reports whether it could. What cannot be read whole is of
-// another version, or of a process that died.
+// Load reads the JSON file at path into v, and reports whether it could. An unreadable file is from another version, or
+// from a process that died.
 func Load(path string, v any) bool {
 	text, err := os.ReadFile(path)
 	return err == nil && json.Unmarshal(text, v) == nil
 }
 
-// Save replaces the file at path, in one step, by v as JSON.
+// Save replaces the file at path atomically by v as JSON.
 func Save(path string, v any) error {
 	return SaveSynced(path, v, func(*os.File) error { return nil })
 }
 
-// SaveSynced is [Save], and calls sync for the file and then for its folder: a file that decides something must
-// be on the disk once the machine has gone down.
+// SaveSynced is Save, and calls sync for the file and then for its folder, for state that must survive a crash of the
+// machine.
 func SaveSynced(path string, v any, sync func(*os.File) error) error {
 	text, err := json.Marshal(v)
 	if err == nil {

@@ -1,4 +1,4 @@
-// Package stdio connects to an agent's program by its standard input and output.
+// Package stdio connects to an agent's program by standard input and output.
 package stdio
 
 import (
@@ -14,20 +14,20 @@ import (
 
 // Process is an agent's program that writes to its standard output and may read from its standard input.
 type Process struct {
-	In      *Writer       // its standard input; nil: none
-	Over    chan struct{} // closed once it has ended
-	Drained chan struct{} // closed once all that it printed was taken, too
+	In      *Writer       // standard input; nil: none
+	Over    chan struct{} // closed when the program has ended
+	Drained chan struct{} // closed when all output was read too
 
-	// Of the end, once Over is closed.
+	// Result and Err are valid once Over is closed.
 	Result proc.Result
-	Err    error // it could not be started
+	Err    error // the start failed
 
-	Heard int64 // bytes of its input that it has read, once Drained is closed
+	Heard int64 // bytes of input that the program has read; valid once Drained is closed
 
 	stdin *os.File
 }
 
-// Start starts a program and passes what it prints to take, which reads to the end. The program ends with ctx.
+// Start starts a program and calls take with its output; take reads to the end. The program is killed when ctx ends.
 func Start(ctx context.Context, procs *proc.Runner, command proc.Command, spokenTo bool, take func(io.Reader)) (*Process, error) {
 	out, stdout, err := os.Pipe()
 	if err != nil {
@@ -53,14 +53,14 @@ func Start(ctx context.Context, procs *proc.Runner, command proc.Command, spoken
 		<-p.Over
 		p.hangUp()
 		close(p.Drained)
-		_ = out.SetReadDeadline(time.Time{}) // what the program has left behind writes on: it would die of a closed pipe
+		_ = out.SetReadDeadline(time.Time{}) // left-over processes may still write, and a closed pipe would kill them
 		_, _ = io.Copy(io.Discard, out)
 		_ = out.Close()
 	}()
 	return p, nil
 }
 
-// hangUp closes the input of a program that has ended, and counts what it has read.
+// hangUp closes the input of an ended program and counts the bytes that it has read.
 func (p *Process) hangUp() {
 	if p.In == nil {
 		return
@@ -71,10 +71,10 @@ func (p *Process) hangUp() {
 	p.Heard = written - left
 }
 
-const settleWait = 200 * time.Millisecond // for output after its end, while another process holds the pipe
+const settleWait = 200 * time.Millisecond // for late output, while another process holds the pipe
 
-// reader reads until the end of a program's output. Once the program has ended, which its owner
-// says by a read deadline in the past, it waits no longer for what another process might still write.
+// reader reads the output of a program to its end. When the program has ended, which its owner signals by a read
+// deadline in the past, reader waits at most settleWait for output of other processes.
 type reader struct {
 	file  *os.File
 	ended <-chan struct{}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// maxUnread is how many lines wait for a program that does not read.
+// maxUnread is the maximum number of lines that wait for the program to read.
 const maxUnread = 1024
 
 // Writer is the program's standard input. Send does not wait until the program reads, so that an interrupt does not
@@ -16,14 +16,14 @@ const maxUnread = 1024
 type Writer struct {
 	file    *os.File
 	written atomic.Int64
-	over    chan struct{} // closed once nothing more is written
+	over    chan struct{} // closed when the last line is written
 
 	mu     sync.Mutex
 	lines  chan []byte
 	closed bool
 }
 
-// NewWriter writes to file, and closes it in the end.
+// NewWriter returns a writer to file, which it closes at the end.
 func NewWriter(file *os.File) *Writer {
 	in := &Writer{file: file, lines: make(chan []byte, maxUnread), over: make(chan struct{})}
 	go in.write()
@@ -36,13 +36,13 @@ func (in *Writer) write() {
 	for line := range in.lines {
 		n, err := in.file.Write(line)
 		in.written.Add(int64(n))
-		if err != nil { // nobody reads any more
+		if err != nil { // the program no longer reads
 			return
 		}
 	}
 }
 
-// Send says a line.
+// Send queues a line.
 func (in *Writer) Send(line []byte) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -57,7 +57,7 @@ func (in *Writer) Send(line []byte) error {
 	}
 }
 
-// Close says that nothing more comes, behind all that was said.
+// Close closes the input after the queued lines are written.
 func (in *Writer) Close() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -67,8 +67,7 @@ func (in *Writer) Close() {
 	}
 }
 
-// Drop closes it for a program that has ended: what it has not read nobody will read. It returns how
-// many bytes were written.
+// Drop closes the input of an ended program without waiting, and returns the number of written bytes.
 func (in *Writer) Drop() (written int64) {
 	in.Close()
 	_ = in.file.SetWriteDeadline(time.Now())

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// First returns text, or the whole characters of its first n bytes.
+// First returns text, or at most its first n bytes without an incomplete character at the end.
 func First(text string, n int) string {
 	if len(text) <= n {
 		return text
@@ -20,10 +20,11 @@ func First(text string, n int) string {
 	return text[:n]
 }
 
-// Last returns text, or its last n bytes with a sign for what was cut in the middle of a character.
+// Last returns text, or its last n bytes with "?" in place of an incomplete character.
 func Last(text string, n int) string { return strings.ToValidUTF8(text[max(len(text)-n, 0):], "?") }
 
-// ReadLine reads a line with its end, and says how long it is. Of one that is longer than most it keeps the first head bytes.
+// ReadLine reads a line with its newline, and returns its full length. Of a line longer than most bytes, it keeps the
+// first head bytes.
 func ReadLine(in *bufio.Reader, most, head int) (line []byte, full int, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
@@ -38,7 +39,7 @@ func ReadLine(in *bufio.Reader, most, head int) (line []byte, full int, err erro
 	}
 }
 
-// WithoutNUL replaces U+0000 in JSON, in place: programs print it, and no database column takes it.
+// WithoutNUL replaces U+0000 in JSON in place, because PostgreSQL does not accept it.
 func WithoutNUL(body []byte) []byte {
 	for at := 0; ; {
 		next := bytes.Index(body[at:], []byte(`\u0000`))

@@ -14,39 +14,39 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of the files beside a transcript that are kept.
+// Limits and folders of the files next to a transcript.
 const (
 	maxBeside    = 6 << 20 // bytes of all files
-	maxEntries   = 1000    // files and folders that a look passes
+	maxEntries   = 1000    // maximum files and folders in one pass
 	besideBytes  = 256 << 10
-	toolResults  = "tool-results" // large outputs of tools, which the transcript names by their paths
-	subagents    = "subagents"    // sessions of subagents
+	toolResults  = "tool-results" // large outputs of tools, which the transcript names by path
+	subagents    = "subagents"    // sessions of sub-agents
 	linesOfJSON  = ".jsonl"
 	besideFolder = 0o700
 )
 
-// part is a line of the log of the files beside a transcript: text that follows the earlier parts of its file.
+// part is a line of the log of the files next to a transcript: text that follows the earlier parts of its file.
 type part struct {
 	Path  string `json:"path"`
-	First bool   `json:"first,omitempty"` // the file begins here
+	First bool   `json:"first,omitempty"` // first part of the file
 	Text  string `json:"text"`
 }
 
-// besideLog logs the text files in the folder beside a transcript, so that a [Keeper] can send the log.
+// besideLog logs the text files in the folder next to a transcript, so that a [Keeper] can send the log.
 type besideLog struct {
 	folder string
-	path   string           // of the log
-	at     map[string]int64 // bytes of each file that are logged
+	path   string           // path of the log
+	at     map[string]int64 // logged bytes of each file
 	total  int64
 }
 
-// newBeside begins an empty log for the folder that is named as the transcript.
+// newBeside starts an empty log for the folder with the name of the transcript.
 func newBeside(session, log string) *besideLog {
 	_ = os.Remove(log)
 	return &besideLog{folder: strings.TrimSuffix(session, filepath.Ext(session)), path: log, at: map[string]int64{}}
 }
 
-// look logs what the files have grown by.
+// look logs the new content of the files.
 func (b *besideLog) look() {
 	root, err := os.OpenRoot(b.folder)
 	if err != nil {
@@ -70,7 +70,7 @@ func (b *besideLog) look() {
 }
 
 func (b *besideLog) file(root *os.Root, path string, log *Log) {
-	f, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not hold the agent up
+	f, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a named pipe must not block
 	if err != nil {
 		return
 	}
@@ -79,7 +79,7 @@ func (b *besideLog) file(root *os.Root, path string, log *Log) {
 	if err != nil || !info.Mode().IsRegular() {
 		return
 	}
-	if info.Size() < b.at[path] { // it was written again
+	if info.Size() < b.at[path] { // the file was replaced
 		b.at[path] = 0
 	}
 	for at := b.at[path]; b.total < maxBeside; at = b.at[path] {
@@ -94,8 +94,8 @@ func (b *besideLog) file(root *os.Root, path string, log *Log) {
 	}
 }
 
-// textOf returns the whole lines of a piece. A long line comes in parts; the last line of a file that is not in lines of JSON may
-// lack its end. Other than text is left out.
+// textOf returns the complete lines of a piece. A long line is split into parts. The last line of a file may lack a
+// newline, except in JSON lines. Binary data is left out.
 func textOf(piece []byte, lines bool) []byte {
 	end := bytes.LastIndexByte(piece, '\n') + 1
 	if end == 0 && lines && len(piece) < besideBytes {
@@ -103,7 +103,7 @@ func textOf(piece []byte, lines bool) []byte {
 	}
 	if end == 0 {
 		end = len(piece)
-		for end > max(0, len(piece)-utf8.UTFMax) && !utf8.Valid(piece[:end]) { // the piece ends in a character
+		for end > max(0, len(piece)-utf8.UTFMax) && !utf8.Valid(piece[:end]) { // the piece ends within a character
 			end--
 		}
 	}
@@ -113,23 +113,23 @@ func textOf(piece []byte, lines bool) []byte {
 	return piece[:end]
 }
 
-// Unpack writes the files beside the transcript of an earlier attempt into a folder, each part as edit returns it. A file whose
-// beginning is not kept any more is left out. It is no error if from does not exist.
+// Unpack writes the files next to an earlier attempt's transcript into a folder, each part as edit returns it. A file
+// whose start is missing is left out. A missing from is not an error.
 func Unpack(from, to string, edit func(path string, text []byte) []byte) error {
 	in, err := os.Open(from)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("open the files beside the earlier transcript: %w", err)
+		return fmt.Errorf("open the files next to the earlier transcript: %w", err)
 	}
 	defer func() { _ = in.Close() }()
 	if err := os.MkdirAll(to, besideFolder); err != nil {
-		return fmt.Errorf("create folder beside the transcript: %w", err)
+		return fmt.Errorf("create folder next to the transcript: %w", err)
 	}
 	root, err := os.OpenRoot(to)
 	if err != nil {
-		return fmt.Errorf("open folder beside the transcript: %w", err)
+		return fmt.Errorf("open folder next to the transcript: %w", err)
 	}
 	defer func() { _ = root.Close() }()
 	begun := map[string]bool{}

@@ -14,7 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/redact"
 )
 
-// side is a rig whose transcript has files beside it.
+// side is a rig whose transcript has files next to it.
 type side struct {
 	*rig
 	k *transcript.Keeper
@@ -39,7 +39,7 @@ func (s side) send() {
 	require.NoError(s.t, s.k.Send(s.t.Context()))
 }
 
-// unpack fetches what is kept beside the run and returns the files by name.
+// unpack fetches the stored files next to the transcript, and returns them by name.
 func (s side) unpack(edit func(name string, text []byte) []byte) map[string]string {
 	s.t.Helper()
 	from, to := filepath.Join(s.t.TempDir(), "got"), s.t.TempDir()
@@ -50,7 +50,7 @@ func (s side) unpack(edit func(name string, text []byte) []byte) map[string]stri
 
 func same(_ string, text []byte) []byte { return text }
 
-func TestBeside_FilesTravelWithTheTranscript(t *testing.T) {
+func TestBeside_FilesAreSent(t *testing.T) {
 	t.Parallel()
 	s := newSide(t, transcript.Config{Secrets: redact.New("", map[string]string{"MY_SECRET": "planted-secret"})})
 	s.grow("{}\n")
@@ -79,7 +79,8 @@ func TestBeside_FilesTravelWithTheTranscript(t *testing.T) {
 	require.Equal(t, pieces, s.server.Transcripts()["run.beside"].Pieces, "nothing new, nothing sent")
 	require.Equal(t, "{}\n", s.kept().Content)
 
-	s.k = s.keeper(transcript.Config{Beside: filepath.Join(t.TempDir(), "beside.jsonl")}) // another process of the same run
+	// Another process of the same run.
+	s.k = s.keeper(transcript.Config{Beside: filepath.Join(t.TempDir(), "beside.jsonl")})
 	s.send()
 	require.Equal(t, want, s.unpack(func(name string, text []byte) []byte {
 		if name == "tool-results/s.txt" {

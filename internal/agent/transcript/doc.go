@@ -1,4 +1,4 @@
-// Package transcript keeps the transcript of an agent's run at the API while it grows, and
-// fetches that of an earlier attempt. Whole lines travel, without secrets, each once: a piece
-// names the length and the sum of what came before it, so that it lands behind that or nowhere.
+// Package transcript sends the growing transcript of an agent's run to the API, and fetches that of an earlier attempt.
+// The package sends complete lines without secrets. Each piece has the length and checksum of what precedes it, so that
+// the API appends it at the right position or rejects it.
 package transcript

@@ -17,23 +17,24 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// Fetch writes the transcript of a run of this task to a file. It tries until ctx ends, or
-// until it is clear that there is none. Where it fails there is no file.
+// Fetch writes the transcript of a run of this task to a file. Fetch retries until ctx ends or the API answers that
+// there is none. After an error the file does not exist.
 func Fetch(ctx context.Context, line *apiclient.Client, runID, path string) error {
 	return repeat(ctx, 200*time.Millisecond, func() (again bool, err error) { return fetchOnce(ctx, line, runID, path) })
 }
 
-// besideWait is how long the files beside an earlier transcript are waited for: most runs have none, and a session resumes without.
+// besideWait limits the fetch of the files next to an earlier transcript: most runs have none, and a session resumes
+// without them.
 const besideWait = 10 * time.Second
 
-// FetchBeside is [Fetch] for the log of the files beside the transcript of a run.
+// FetchBeside is [Fetch] for the log of the files next to a transcript.
 func FetchBeside(ctx context.Context, line *apiclient.Client, runID, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, besideWait)
 	defer cancel()
 	return Fetch(ctx, line, runID+transcript.Beside, path)
 }
 
-// repeat does something until it succeeds, cannot succeed any more, or ctx ends.
+// repeat calls do until it succeeds, reports that a retry is useless, or ctx ends.
 func repeat(ctx context.Context, delay time.Duration, do func() (again bool, err error)) error {
 	for ; ; delay = min(2*delay, 10*time.Second) {
 		again, err := do()
@@ -65,12 +66,12 @@ func fetchOnce(ctx context.Context, line *apiclient.Client, runID, path string) 
 		return false, err
 	}
 	if err := os.Rename(path+".new", path); err != nil {
-		return false, fmt.Errorf("keep the transcript: %w", err)
+		return false, fmt.Errorf("rename the transcript: %w", err)
 	}
 	return false, nil
 }
 
-// whole looks at the ends of a transcript: both are lines of JSON.
+// whole checks that the first and the last line are JSON.
 func whole(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -87,7 +88,7 @@ func whole(f *os.File) error {
 	last = bytes.TrimSuffix(last, []byte("\n"))
 	last = last[bytes.LastIndexByte(last, '\n')+1:]
 	if !json.Valid(first) || !json.Valid(last) {
-		return errors.New("it is no lines of JSON")
+		return errors.New("the transcript does not consist of JSON lines")
 	}
 	return nil
 }

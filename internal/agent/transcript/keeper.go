@@ -20,44 +20,47 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// Config names the run. Zero durations mean the defaults.
+// Config configures a keeper. A zero duration means the default.
 type Config struct {
 	RunID   string
-	Every   time.Duration // between two looks; 1 min
-	Backoff time.Duration // first wait after a failure at the end; 200 ms
-	Secrets *redact.Hider // are taken out of every line; nil: none are known
-	// Beside is the path of a log of the files beside the transcript, which are sent as the run RunID+[Beside]; empty: they are not.
+	Every   time.Duration // interval of uploads; default 1 min
+	Backoff time.Duration // first wait after a failure in Finish; default 200 ms
+	Secrets *redact.Hider // removes secrets from every line; nil: none are known
+	// Beside is the path of a log of the files next to the transcript, which is sent as the run RunID+[Beside]; empty:
+	// these files are not sent.
 	Beside string
 }
 
-// Keeper sends what a transcript has grown by. It is safe for concurrent use.
+// Keeper sends the new lines of a transcript. A Keeper is safe for concurrent use.
 type Keeper struct {
 	cfg  Config
 	line *apiclient.Client
 	log  *slog.Logger
 
-	mu      sync.Mutex // held while something is sent
+	mu      sync.Mutex // held during an upload
 	path    string
 	session string
 	place   place
-	refused bool // the API will never take this run's transcript
+	refused bool // the API has finally rejected the transcript of this run
+	// results has the ends of the lines with results of tool calls, in bytes as they were sent, by ID of the call.
+	results map[string]int64
 
-	beside *besideLog // of the session; nil before it has a transcript
-	side   *Keeper    // sends the log; nil if the files beside the transcript are not sent
+	beside *besideLog // log of the session; nil before Follow
+	side   *Keeper    // sends the log; nil if Config.Beside is empty
 }
 
-// place is how far a transcript was sent.
+// place is the position up to which a transcript was sent.
 type place struct {
-	at   int64 // in the file
+	at   int64 // bytes in the file
 	sent int64 // bytes as they were sent
 	sum  uint32
 }
 
-// New makes a keeper that has nothing to keep yet.
+// New returns a keeper without a transcript.
 func New(cfg Config, line *apiclient.Client, log *slog.Logger) *Keeper {
 	cfg.Every = cmp.Or(max(cfg.Every, 0), time.Minute)
 	cfg.Backoff = cmp.Or(max(cfg.Backoff, 0), 200*time.Millisecond)
-	k := &Keeper{cfg: cfg, line: line, log: log}
+	k := &Keeper{cfg: cfg, line: line, log: log, results: map[string]int64{}}
 	if cfg.Beside != "" {
 		side := cfg
 		side.RunID, side.Beside = cfg.RunID+transcript.Beside, ""
@@ -66,22 +69,23 @@ func New(cfg Config, line *apiclient.Client, log *slog.Logger) *Keeper {
 	return k
 }
 
-// Follow names the file that grows, and the session under which its program would go on.
+// Follow sets the transcript file, and the session ID with which its program resumes.
 func (k *Keeper) Follow(path, session string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if path != k.path {
 		k.place = place{}
+		clear(k.results)
 	}
 	if path != k.path && k.side != nil {
 		k.beside = newBeside(path, k.cfg.Beside)
-		k.side.Follow("", "") // the log begins again
+		k.side.Follow("", "") // the log starts again
 		k.side.Follow(k.cfg.Beside, session)
 	}
 	k.path, k.session = path, session
 }
 
-// Run sends at intervals until ctx ends. A failure waits for the next time.
+// Run sends at intervals until ctx ends. After a failure it retries at the next interval.
 func (k *Keeper) Run(ctx context.Context) {
 	for {
 		if wait.For(ctx, k.cfg.Every/4+wait.Jitter(k.cfg.Every)) != nil {
@@ -93,12 +97,12 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// Finish sends all that is left; it tries until ctx ends.
+// Finish sends the rest, and retries until ctx ends.
 func (k *Keeper) Finish(ctx context.Context) error {
 	return repeat(ctx, k.cfg.Backoff, func() (again bool, err error) { return true, k.Send(ctx) })
 }
 
-// Send sends the lines that are new, and what is new beside them. Nothing new costs a look at the files.
+// Send sends the new lines of the transcript and of the files next to it.
 func (k *Keeper) Send(ctx context.Context) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -108,6 +112,16 @@ func (k *Keeper) Send(ctx context.Context) error {
 	}
 	k.beside.look()
 	return errors.Join(err, k.side.Send(ctx))
+}
+
+// Sent returns the run of the transcript and the length that was sent, in bytes. The run is empty if nothing was sent.
+func (k *Keeper) Sent() (runID string, length int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.place.sent == 0 {
+		return "", 0
+	}
+	return k.cfg.RunID, k.place.sent
 }
 
 func (k *Keeper) sendFile(ctx context.Context) error {
@@ -126,9 +140,10 @@ func (k *Keeper) sendFile(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read transcript: %w", err)
 	}
-	anew := info.Size() < k.place.at // it was written again, shorter
+	anew := info.Size() < k.place.at // the file was replaced by a shorter one
 	if anew {
 		k.place = place{}
+		clear(k.results)
 	}
 	return k.sendAll(ctx, f, anew)
 }
@@ -145,10 +160,11 @@ func (k *Keeper) sendAll(ctx context.Context, f *os.File, anew bool) error {
 		}
 		switch {
 		case mark.Stored:
+			k.noteResults(piece)
 			k.place, anew = k.place.after(piece, raw), false
 		case anew:
-			return errors.New("the API does not accept the transcript from its beginning")
-		default: // another process of this run has sent some of it, or the file is another
+			return errors.New("the API rejects the transcript from its start")
+		default: // another process of this run has sent a part, or the file is another one
 			if k.place, err = find(f, mark, k.cfg.Secrets); err != nil {
 				return err
 			}
@@ -188,7 +204,8 @@ func (k *Keeper) put(ctx context.Context, piece []byte, anew bool) (transcript.M
 	return mark, fmt.Errorf("the API answered %d", answer.Status)
 }
 
-// final reports a refusal of omoi itself that no repeat changes. A token that is not known yet is none.
+// final reports whether omoi has finally rejected the transcript. 401 is not final, because the token may not be known
+// yet.
 func final(answer apiclient.Answer) bool {
 	return answer.Code != "" && answer.Status/100 == 4 && answer.Status != http.StatusUnauthorized && !answer.Later()
 }

@@ -12,14 +12,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/transcript"
 )
 
-// What is read at once: little, since the agent shares the sandbox's memory with the work.
+// Sizes of reads. They are small, because omoi-agent shares the memory of the sandbox.
 const (
 	pieceBytes = 512 << 10
-	maxLine    = 2 << 20 // a longer one is left out, and a line says so
+	maxLine    = 2 << 20 // a longer line is replaced by a line that says so
 )
 
-// read returns whole lines from at on, without secrets, and how many bytes of the file they
-// take. A line without an end is not finished yet.
+// read returns complete lines from offset at, without secrets, and their length in the file.
 func read(f *os.File, at int64, secrets *redact.Hider) (piece []byte, raw int64, err error) {
 	in := bufio.NewReaderSize(io.NewSectionReader(f, at, 1<<62), 64<<10)
 	for len(piece) < pieceBytes {
@@ -37,7 +36,7 @@ func read(f *os.File, at int64, secrets *redact.Hider) (piece []byte, raw int64,
 	return piece, raw, nil
 }
 
-// readLine returns a line without its end, and its length with it.
+// readLine returns a line without its newline, and its length with it.
 func readLine(in *bufio.Reader) (line []byte, n int64, err error) {
 	line, full, err := textcut.ReadLine(in, maxLine, 0)
 	switch {
@@ -49,8 +48,7 @@ func readLine(in *bufio.Reader) (line []byte, n int64, err error) {
 	return line[:len(line)-1], int64(full), nil
 }
 
-// find looks for the place that the API names. The start of the file is the answer where it
-// is in none.
+// find returns the position that the API names; zero if the file does not match it.
 func find(f *os.File, mark transcript.Mark, secrets *redact.Hider) (place, error) {
 	var p place
 	in := bufio.NewReaderSize(io.NewSectionReader(f, 0, 1<<62), 64<<10)

@@ -9,9 +9,9 @@ import (
 	"os"
 )
 
-const maxLog = 64 << 20 // beyond it nothing more is noted
+const maxLog = 64 << 20 // further entries are dropped
 
-// Log is the transcript that a runtime writes itself, one line of JSON for each entry. The file is made by the first one.
+// Log is a transcript that a runtime writes itself, one JSON line for each entry. The first entry creates the file.
 type Log struct {
 	Path string
 
@@ -19,7 +19,7 @@ type Log struct {
 	size int64
 }
 
-// Note adds an entry; a disk that refuses costs the entry and nothing else.
+// Note appends an entry. If the write fails, the entry is lost.
 func (l *Log) Note(entry any) {
 	line, err := json.Marshal(entry)
 	if err != nil || l.size > maxLog || !l.open() {
@@ -51,8 +51,8 @@ func (l *Log) Close() {
 	}
 }
 
-// Recall copies the transcript of an earlier attempt to a file in one step, each line as edit returns it. What follows begins a
-// line of its own.
+// Recall copies the transcript of an earlier attempt to a file atomically, each line as edit returns it. The last line
+// gets a newline.
 func Recall(from, to string, edit func(line []byte) []byte) error {
 	in, err := os.Open(from)
 	if err != nil {
@@ -70,12 +70,12 @@ func Recall(from, to string, edit func(line []byte) []byte) error {
 		err = os.Rename(to+".new", to)
 	}
 	if err != nil {
-		return fmt.Errorf("take over the earlier transcript: %w", err)
+		return fmt.Errorf("copy the earlier transcript: %w", err)
 	}
 	return nil
 }
 
-// eachLine passes all lines to do; the last one gets an end if it has none.
+// eachLine calls do for each line; the last one gets a newline if it has none.
 func eachLine(from io.Reader, do func(line []byte) error) error {
 	for lines := bufio.NewReader(from); ; {
 		line, err := lines.ReadBytes('\n')

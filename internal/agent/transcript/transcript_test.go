@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rig is a file that grows and the server that keeps it.
+// rig is a growing file and the server that stores it.
 type rig struct {
 	t      *testing.T
 	server *agenttest.Server
@@ -62,7 +62,7 @@ func (r *rig) grow(text string) {
 
 func (r *rig) kept() agenttest.Transcript { return r.server.Transcripts()["run"] }
 
-func TestOnlyWhatIsNewAndWholeIsSent(t *testing.T) {
+func TestSend_CompleteNewLines(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	k := r.keeper(transcript.Config{})
@@ -80,7 +80,25 @@ func TestOnlyWhatIsNewAndWholeIsSent(t *testing.T) {
 	require.Equal(t, "again\n", r.kept().Content, "a file that was written again")
 }
 
-func TestASecondProcessGoesOnWhereTheFirstEnded(t *testing.T) {
+func TestThrough_WaitsForTheResultOfACall(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	k := r.keeper(transcript.Config{Secrets: redact.New("", map[string]string{"MY_SECRET": "planted-secret"})})
+	call := `{"message":{"content":[{"type":"tool_use","id":"toolu_1","input":"planted-secret"}]}}` + "\n"
+	result := `{"message":{"content":[{"tool_use_id":"toolu_1","type":"tool_result","content":"planted-secret"}]}}` + "\n"
+	r.grow(call)
+	length := make(chan int64)
+	go func() { length <- k.Through(t.Context(), "toolu_1") }()
+	require.Eventually(t, func() bool { return r.kept().Pieces > 0 }, time.Minute, time.Millisecond)
+	r.grow(result + `{"type":"assistant","message":{"content":[{"type":"tool_use","id":"toolu_2"}]}}` + "\n")
+	want := strings.ReplaceAll(call+result, "planted-secret", "[redacted]")
+	require.EqualValues(t, len(want), <-length)
+	require.True(t, strings.HasPrefix(r.kept().Content, want))
+	require.Zero(t, k.Through(t.Context(), "toolu_2"), "it has not ended")
+	require.EqualValues(t, len(want), k.Through(t.Context(), "toolu_1"), "sent before")
+}
+
+func TestSend_SecondProcess(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	text := strings.Repeat("a line of some length\n", 60_000) // more than a piece
@@ -98,7 +116,7 @@ func TestASecondProcessGoesOnWhereTheFirstEnded(t *testing.T) {
 	require.Equal(t, "something else\n", r.kept().Content)
 }
 
-func TestSecretsAndEndlessLinesStayHere(t *testing.T) {
+func TestSend_SecretsAndLongLines(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	k := r.keeper(transcript.Config{Secrets: redact.New("", map[string]string{"MY_SECRET": "planted-secret"})})
@@ -111,9 +129,9 @@ func TestSecretsAndEndlessLinesStayHere(t *testing.T) {
 	require.Equal(t, want, r.kept().Content, "the place is found in what was sent, not in the file")
 }
 
-// Whatever the network does, what is kept is a whole number of lines from the beginning, each
-// once; once it works again, all of them.
-func TestATroubledLineLosesAndDoublesNothing(t *testing.T) {
+// TestSend_UnreliableNetwork checks that the stored transcript always has complete lines from the start, each once, and
+// all of them when the network works again.
+func TestSend_UnreliableNetwork(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -135,7 +153,7 @@ func TestATroubledLineLosesAndDoublesNothing(t *testing.T) {
 	require.Equal(t, text, r.kept().Content)
 }
 
-func TestARefusalEndsIt(t *testing.T) {
+func TestSend_Refused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.server.TranscriptFaultOf = func(int) agenttest.Fault { return agenttest.Fault{Status: http.StatusConflict} }
@@ -148,7 +166,7 @@ func TestARefusalEndsIt(t *testing.T) {
 	require.Equal(t, 1, asked)
 }
 
-func TestTheEndHasABound(t *testing.T) {
+func TestFinish_Timeout(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -162,7 +180,7 @@ func TestTheEndHasABound(t *testing.T) {
 	require.Error(t, r.keeper(transcript.Config{}).Finish(ctx))
 }
 
-func TestItIsSentAtIntervals(t *testing.T) {
+func TestRun_Intervals(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -177,7 +195,7 @@ func TestItIsSentAtIntervals(t *testing.T) {
 	<-done
 }
 
-func TestFetchingAnEarlierTranscript(t *testing.T) {
+func TestFetch(t *testing.T) {
 	t.Parallel()
 	whole := strings.Repeat(`{"type":"say","text":"x"}`+"\n", 1000)
 	cases := map[string]struct {
@@ -190,9 +208,9 @@ func TestFetchingAnEarlierTranscript(t *testing.T) {
 			return []agenttest.Fault{{Status: 502}, {CutBefore: true}, {CutAfter: true}, {Status: 404, Foreign: true}, {}}[min(n, 5)-1]
 		}},
 		"none":     {fails: "404"},
-		"no JSON":  {content: "\x00\x01 rubbish", fails: "no lines of JSON"},
-		"empty":    {content: " ", fails: "no lines of JSON"},
-		"torn end": {content: whole + `{"type":`, fails: "no lines of JSON"},
+		"no JSON":  {content: "\x00\x01 rubbish", fails: "does not consist of JSON lines"},
+		"empty":    {content: " ", fails: "does not consist of JSON lines"},
+		"torn end": {content: whole + `{"type":`, fails: "does not consist of JSON lines"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

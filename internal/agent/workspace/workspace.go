@@ -1,5 +1,5 @@
-// Package workspace makes the agent's working copy from a bundle, with a bare origin beside
-// it, so that commit and push work inside without any credential.
+// Package workspace creates the agent's working copy from a bundle, with a bare origin next to it, so that commit and
+// push work in the sandbox without a credential.
 package workspace
 
 import (
@@ -17,32 +17,45 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// OriginName is the bare repository's name in the agent's folder.
+// OriginName is the name of the bare repository in the agent's folder.
 const OriginName = "origin.git"
 
-// Prepare makes the workspace, or reuses that of an earlier start. made reports whether the checkout is new. Without a
-// repository it only makes the folder.
-func Prepare(ctx context.Context, dir, work string, repo *agentconfig.Repo) (made bool, err error) {
-	if err := os.MkdirAll(work, 0o755); err != nil { //nolint:gosec // a working copy is no secret
-		return false, fmt.Errorf("create workspace: %w", err)
+// Prepare creates the workspace, or reuses that of an earlier start. Without a repository it creates the folder only.
+func Prepare(ctx context.Context, dir, work string, repo *agentconfig.Repo) error {
+	if err := os.MkdirAll(work, 0o755); err != nil { //nolint:gosec // a working copy is not secret
+		return fmt.Errorf("create workspace: %w", err)
 	}
 	if repo == nil {
-		return false, nil
+		return nil
 	}
 	if !gitcmd.Available() {
-		return false, task.Errorf(task.CodeUnavailable, "git is not installed in the sandbox")
+		return task.Errorf(task.CodeUnavailable, "git is not installed in the sandbox")
 	}
 	if _, err := gitcmd.Repository(work).Run(ctx, "rev-parse", "--verify", "--quiet", "HEAD"); err == nil {
-		return false, nil
+		return nil
 	}
 	origin := filepath.Join(dir, OriginName)
 	if err := makeOrigin(ctx, origin, repo); err != nil {
-		return false, err
+		return err
 	}
-	return true, checkout(ctx, origin, work, repo)
+	return checkout(ctx, origin, work, repo)
 }
 
-// makeOrigin clones the bundle beside its final name, so that a half-made one is never used.
+// Clear removes all that is in the workspace. The folder stays, because it may be a mount point.
+func Clear(work string) error {
+	entries, err := os.ReadDir(work)
+	if err != nil {
+		return fmt.Errorf("clear workspace: %w", err)
+	}
+	for _, entry := range entries {
+		if err := os.RemoveAll(filepath.Join(work, entry.Name())); err != nil {
+			return fmt.Errorf("clear workspace: %w", err)
+		}
+	}
+	return nil
+}
+
+// makeOrigin clones the bundle under another name and renames the clone, so that an incomplete clone is never used.
 func makeOrigin(ctx context.Context, origin string, repo *agentconfig.Repo) error {
 	if _, err := os.Stat(origin); err == nil {
 		return nil
@@ -63,9 +76,9 @@ func makeOrigin(ctx context.Context, origin string, repo *agentconfig.Repo) erro
 	if _, err := git.Run(ctx, "init", "--quiet", "--bare", "--template=", "--object-format="+says.format, half); err != nil {
 		return err
 	}
-	if says.cuts != "" { // so that git misses nothing in front of them
+	if says.cuts != "" { // git must not search for their parents
 		if err := os.WriteFile(filepath.Join(half, "shallow"), []byte(says.cuts), 0o644); err != nil { //nolint:gosec // as git writes it
-			return fmt.Errorf("note where the history is cut: %w", err)
+			return fmt.Errorf("write the list of cut commits: %w", err)
 		}
 	}
 	in := gitcmd.Git{Dir: half}
@@ -76,18 +89,18 @@ func makeOrigin(ctx context.Context, origin string, repo *agentconfig.Repo) erro
 		return err
 	}
 	if err := os.Rename(half, origin); err != nil {
-		return fmt.Errorf("place origin: %w", err)
+		return fmt.Errorf("rename origin: %w", err)
 	}
 	return nil
 }
 
-// head is what a bundle says of itself.
+// head has the properties of a bundle.
 type head struct {
-	format string // of its ids: sha1 or sha256
-	cuts   string // the commits at which its history is cut, a line each
+	format string // object format: sha1 or sha256
+	cuts   string // commits at which the history is cut, one a line
 }
 
-// headOf asks git for the refs of a bundle.
+// headOf reads the refs of a bundle.
 func headOf(ctx context.Context, git gitcmd.Git, bundle string) (head, error) {
 	text, err := git.Run(ctx, "bundle", "list-heads", bundle)
 	if err != nil {
@@ -129,8 +142,8 @@ func checkout(ctx context.Context, origin, work string, repo *agentconfig.Repo) 
 	return err
 }
 
-// configure adds to the new repository's settings in one write: a process of git for each of
-// them would take longer than the checkout.
+// configure adds the settings of the new repository in one write, because a git process for each would take longer than
+// the checkout.
 func configure(path, origin string, repo *agentconfig.Repo) error {
 	text := fmt.Sprintf(`[remote "origin"]
 	url = %s
@@ -157,7 +170,7 @@ func configure(path, origin string, repo *agentconfig.Repo) error {
 	return nil
 }
 
-// quote writes a value as git's settings file wants it.
+// quote returns a value in the format of git's configuration file.
 func quote(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ", "\x00", "").Replace(text) + `"`
 }

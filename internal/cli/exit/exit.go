@@ -1,4 +1,4 @@
-// Package exit turns errors into exit codes and into what users read on standard error.
+// Package exit maps errors to exit codes and to the messages that users read on standard error.
 package exit
 
 import (
@@ -10,28 +10,30 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// The exit codes, from DESIGN.
+// Exit codes of omoi; omoi --help lists them.
 const (
 	Done        = 0
 	Failed      = 1
 	Usage       = 2
 	Unreachable = 3
-	NeedsYou    = 4 // a person has to do something first
+	NeedsYou    = 4 // the user must act first, for example log in
 	Budget      = 5
 	Interrupted = 130
 )
 
-// Error is an error with an exit code of its own. An Err of nil prints nothing: everything is said.
+// Error is an error with an exit code. If Err is nil, [Report] prints nothing: the command has already printed its
+// result.
 type Error struct {
 	Code int
 	Err  error
 }
 
-// Error returns the text of the error inside.
+// Error returns the text of Err.
 func (e *Error) Error() string {
 	if e.Err == nil {
 		return fmt.Sprintf("exit code %d", e.Code)
@@ -39,16 +41,16 @@ func (e *Error) Error() string {
 	return e.Err.Error()
 }
 
-// Unwrap returns the error inside.
+// Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// With gives err an exit code.
+// With returns err with an exit code. err may be nil.
 func With(code int, err error) error { return &Error{Code: code, Err: err} }
 
-// Usagef is a command line that cannot be carried out as it was written.
+// Usagef returns an error of wrong usage, exit code 2.
 func Usagef(format string, args ...any) error { return With(Usage, fmt.Errorf(format, args...)) }
 
-// Code is the exit code of an error: 0 for nil.
+// Code returns the exit code of an error; 0 for nil.
 func Code(err error) int {
 	if err == nil {
 		return Done
@@ -74,8 +76,8 @@ func Code(err error) int {
 	return Failed
 }
 
-// Report writes an error for people, or as one JSON object, and answers its exit code.
-// A Ctrl-C and errors that said everything already are silent.
+// Report writes an error as a sentence or as one JSON object, and returns its exit code. Report writes nothing for a
+// Ctrl-C and for an [Error] without Err.
 func Report(w io.Writer, err error, asJSON bool) int {
 	code := Code(err)
 	e, ok := errors.AsType[*Error](err)
@@ -90,8 +92,7 @@ func Report(w io.Writer, err error, asJSON bool) int {
 	return code
 }
 
-// Message is what a person should read: the public sentence where there is one, since the cause behind
-// it is for logs.
+// Message returns the text of an error for users. Of a [task.Error] this is the public message; its cause is for logs.
 func Message(err error) string {
 	if e, ok := errors.AsType[*task.Error](err); ok {
 		return sentence(e.Message)
@@ -99,8 +100,8 @@ func Message(err error) string {
 	return sentence(err.Error())
 }
 
-// sentence gives errors of all origins one style: a capital at the beginning, unless a name stands there, and a
-// full stop at the end, unless a command does that people copy.
+// sentence makes the first letter a capital, unless the first word is a name such as omoi, and adds a full stop, unless
+// the text has lines or a next step to copy.
 func sentence(text string) string {
 	first, _, _ := strings.Cut(text, " ")
 	isWord := strings.Trim(first, "abcdefghijklmnopqrstuvwxyz,;:") == ""
@@ -128,12 +129,23 @@ func reportJSON(w io.Writer, err error, code int) {
 	}
 }
 
-// Flag gives what the parser of flags complains about the exit code of wrong usage.
+// Flag returns an error of the flag parser with the exit code of wrong usage and the next step.
 func Flag(cmd *cobra.Command, err error) error {
-	if cmd.HasSubCommands() { // a command that does not exist matters more than its flags
+	if cmd.HasSubCommands() { // report an unknown subcommand before its flags
 		if wrong := cmd.ValidateArgs(cmd.Flags().Args()); wrong != nil {
 			return With(Usage, wrong)
 		}
 	}
+	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok && expected(bad.GetFlag()) != "" {
+		return Usagef("invalid value %q of --%s: must be %s. Next: %s --help", bad.GetValue(), bad.GetFlag().Name, expected(bad.GetFlag()), cmd.CommandPath())
+	}
 	return Usagef("%w. Next: %s --help", err, cmd.CommandPath())
+}
+
+// expected returns what the values of a flag are, for flags whose values are parsed; else empty.
+func expected(flag *pflag.Flag) string {
+	return map[string]string{
+		"bool": "true or false", "int": "a whole number", "int64": "a whole number", "float64": "a number",
+		"duration": "a duration, for example 90s, 15m or 4h",
+	}[flag.Value.Type()]
 }

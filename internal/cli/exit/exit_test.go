@@ -43,8 +43,8 @@ func TestReport(t *testing.T) {
 	require.JSONEq(t, `{"error":"Too long.","code":"invalid","field":"title","exit_code":2}`, out.String())
 }
 
-// Errors come from flags, from files and from servers; they read as if one had written them.
-func TestErrorsHaveOneStyle(t *testing.T) {
+// Errors of flags, files and servers have the same style.
+func TestMessage_HasOneStyle(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[string]string{
 		"the task is empty":                "The task is empty.",
@@ -62,8 +62,8 @@ func TestErrorsHaveOneStyle(t *testing.T) {
 	}
 }
 
-// The server names fields of its own; a person has given flags.
-func TestFieldsAreNamedAsFlags(t *testing.T) {
+// The server names fields of the API, a user knows flags.
+func TestInFlags_NamesTheFlag(t *testing.T) {
 	t.Parallel()
 	has := func(flag string) bool { return flag != "content" }
 	for field, want := range map[string]string{

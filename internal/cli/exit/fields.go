@@ -7,11 +7,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// bounds are the words for limits of numbers.
-var bounds = strings.NewReplacer("expected number <= ", "give at most ", "expected number >= ", "give at least ") //nolint:gochecknoglobals // a table that nobody writes
+// bounds replaces the server's words for the bounds of numbers.
+var bounds = strings.NewReplacer("expected number <= ", "give at most ", "expected number >= ", "give at least ") //nolint:gochecknoglobals // a constant table
 
-// InFlags names the flag of the command line in what the server says of a field. has reports whether there is a flag of
-// that name.
+// InFlags replaces the name of an API field in err with the name of its flag, if has reports that the command has the
+// flag.
 func InFlags(err error, has func(flag string) bool) error {
 	e, ok := errors.AsType[*task.Error](err)
 	if !ok || e.Field == "" || !has(flagOf(e.Field)) {
@@ -23,7 +23,7 @@ func InFlags(err error, has func(flag string) bool) error {
 	return With(Code(err), &changed)
 }
 
-// flagOf is the name of the flag for a field of the API.
+// flagOf returns the flag for a field of the API.
 func flagOf(field string) string {
 	parent, name, inner := strings.Cut(field, ".")
 	switch {

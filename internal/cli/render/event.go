@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/explain"
 )
 
-// Limits of what one event shows.
+// Limits of the output of one event, in characters and lines.
 const (
 	textWidth  = 140
 	briefWidth = 100
@@ -21,24 +22,24 @@ const (
 	diffLines  = 12
 )
 
-// Lines writes events as one readable line each, with a few lines of output or diff
-// below where they help. It remembers the attempt, so it is used for one task from first to last.
+// Lines renders the events of one task, each as one line, some with further lines of output or diff. Lines remembers
+// the current attempt and the last tool result, so call Event in the order of the events.
 type Lines struct {
 	Style
 
-	// Start is the moment from which elapsed time counts; usually the task's creation.
+	// Start is the time from which elapsed time counts, usually the creation of the task.
 	Start time.Time
-	// Task is how commands name the task, for hints; empty: no hints.
+	// Task is the key or ID of the task in hints; empty: no hints.
 	Task string
-	// Live says that the events are of this moment: what an agent waits for can still be given.
+	// Live reports that the events are current: the hint how to answer a waiting agent is shown.
 	Live bool
-	// Heartbeats shows signs of life too.
+	// Heartbeats includes heartbeats.
 	Heartbeats bool
 	attempt    int
-	result     string // tool_use_id of the newest result: omoi-agent reports one by two names
+	result     string // tool_use_id of the last result: omoi-agent reports some results by two event types
 }
 
-// Event answers the lines of one event; none for what only machines need.
+// Event returns the lines of one event; nil for an event that repeats another.
 func (l *Lines) Event(e event.Event) []string {
 	what, text, more := l.describe(e)
 	lines := l.newAttempt(e)
@@ -55,10 +56,10 @@ func (l *Lines) Event(e event.Event) []string {
 	return lines
 }
 
-// indent is where the text of a line begins.
+// indent is the column in which the text of a line begins.
 const indent = 21
 
-// Line is one line of progress: elapsed time, a word, a text.
+// Line returns one line of progress: elapsed time, a word, a text.
 func (l *Lines) Line(at time.Time, what, text string) string {
 	return fmt.Sprintf("%s  %s %s", l.Dim(fmt.Sprintf("%8s", Elapsed(at.Sub(l.Start)))), pad(what, 10), text)
 }
@@ -77,7 +78,8 @@ func (l *Lines) newAttempt(e event.Event) []string {
 	return []string{l.Line(e.CreatedAt, l.Yellow("attempt"), fmt.Sprintf("%d starts in sandbox %s", e.Attempt, Short(e.SandboxID)))}
 }
 
-// describe answers the word, the text and the lines below it.
+// describe returns the word and the text of an event's line, and the lines below. what is empty for an event that is
+// not shown.
 func (l *Lines) describe(e event.Event) (what, text string, more []string) {
 	d := decode(e.Data)
 	switch e.Type {
@@ -109,14 +111,16 @@ func (l *Lines) describe(e event.Event) (what, text string, more []string) {
 		return l.completed(d)
 	case event.AgentError, event.AgentFailed, event.AgentStreamError, event.IterationFailed:
 		return l.Red("error"), OneLine(explain.InShort(d.text("error")), textWidth), nil
+	case event.AgentSystemMessage:
+		return l.retries(d)
 	case event.AgentAssistantMessage, event.AgentToolCompleted, event.AgentSubagentCompleted, event.AgentSkillCompleted,
-		event.AgentSystemMessage, event.AgentUserMessage:
-		return "", "", nil // their neighbors say the same
+		event.AgentUserMessage:
+		return "", "", nil // other events contain the same
 	}
 	return l.rest(e, d)
 }
 
-// Brief returns an event in one line; empty if its neighbors say the same.
+// Brief returns an event in one line; empty for an event that is not shown.
 func Brief(kind string, raw json.RawMessage) string {
 	l := &Lines{Heartbeats: true}
 	_, text, _ := l.describe(event.Event{Type: kind, Data: raw})
@@ -133,6 +137,16 @@ func (l *Lines) rest(e event.Event, d data) (what, text string, more []string) {
 		return l.Yellow("interrupt"), OneLine(d.text("reason"), textWidth), nil
 	case event.AgentShutdown:
 		return l.Dim("shutdown"), l.Dim(OneLine(d.text("reason"), textWidth)), nil
+	case event.AgentCheckpoint:
+		return l.checkpoint(d)
+	case event.AgentCheckpointFailed:
+		return l.Yellow("checkpoint"), OneLine("failed: "+d.text("error"), textWidth), nil
+	case event.AgentRestored:
+		return l.Bold("restored"), "files of checkpoint " + d.text("checkpoint"), nil
+	case event.AgentRestoreFailed:
+		return l.Yellow("not restored"), OneLine(d.text("error"), textWidth), nil
+	case event.AgentCommitted:
+		return l.Bold("committed"), d.committed(), nil
 	case event.AgentSetupStarted:
 		return l.Dim("setup"), l.Dim(OneLine(d.text("command"), textWidth)), nil
 	case event.AgentSetupCompleted:
@@ -154,6 +168,36 @@ func (l *Lines) rest(e event.Event, d data) (what, text string, more []string) {
 	delete(d, "sandbox_id")
 	delete(d, "agent_id")
 	return OneLine(e.Type, 40), l.Dim(d.pairs()), nil
+}
+
+// retries returns the line of a request to the model that Claude Code repeats. Other messages of a program about itself are not
+// shown.
+func (l *Lines) retries(d data) (what, text string, more []string) {
+	if d.text("subtype") != "api_retry" {
+		return "", "", nil
+	}
+	said := event.Read[struct {
+		Attempt int    `json:"attempt"`
+		Most    int    `json:"max_retries"`
+		Status  int    `json:"error_status"`
+		Error   string `json:"error"`
+	}](d["metadata"])
+	answered := "did not answer"
+	if said.Status > 0 {
+		answered = fmt.Sprintf("answered %d", said.Status)
+	}
+	return l.Yellow("model"), OneLine(fmt.Sprintf("the endpoint %s (%s), retry %d of %d", answered, said.Error, said.Attempt, said.Most), textWidth), nil
+}
+
+// checkpoint returns the line of a checkpoint. One that lacks nothing is shown with heartbeats only.
+func (l *Lines) checkpoint(d data) (what, text string, more []string) {
+	switch {
+	case d.text("torn") == "true":
+		return l.Yellow("checkpoint"), "files changed while they were read", nil
+	case l.Heartbeats:
+		return l.Dim("checkpoint"), l.Dim(d.text("files") + " files"), nil
+	}
+	return "", "", nil
 }
 
 func (l *Lines) toolResult(d data) (what, text string, more []string) {
@@ -182,7 +226,7 @@ func (l *Lines) fileEdited(d data) (what, text string, more []string) {
 	return l.Bold(verb), text, l.shortDiff(d.text("diff_preview"))
 }
 
-// shortDiff keeps the changed lines of a diff, the first of them.
+// shortDiff returns the first changed lines of a diff.
 func (l *Lines) shortDiff(diff string) []string {
 	var lines []string
 	for line := range strings.Lines(diff) {
@@ -194,9 +238,18 @@ func (l *Lines) shortDiff(diff string) []string {
 	return l.first(diffLines, lines)
 }
 
-// costText is the cost that an event tells, and that a part of it is unknown.
+// rounded returns an amount of dollars with at most four digits behind the point; another text as it is.
+func rounded(amount string) string {
+	f, err := strconv.ParseFloat(amount, 64)
+	if err != nil {
+		return amount
+	}
+	return strconv.FormatFloat(math.Round(f*1e4)/1e4, 'f', -1, 64)
+}
+
+// costText returns the cost in an event, and whether a part is unknown; empty: the event has no cost.
 func costText(d data, key string) string {
-	cost, unknown := d.text(key), d.text("cost_unknown") == "true"
+	cost, unknown := rounded(d.text(key)), d.text("cost_unknown") == "true"
 	switch {
 	case cost == "" && unknown:
 		return "cost unknown"
@@ -233,7 +286,7 @@ func passed(d data) string {
 	return "not passed: " + OneLine(d.text("feedback"), textWidth)
 }
 
-// block is the first line of a text, and a few more.
+// block returns the first line of a text, and a few more.
 func (l *Lines) block(s string) (first string, more []string) {
 	var lines []string
 	for line := range strings.Lines(strings.Trim(s, "\n")) {
@@ -246,7 +299,7 @@ func (l *Lines) block(s string) (first string, more []string) {
 	return lines[0], lines[1:]
 }
 
-// first are the first n lines, and how many more there are.
+// first returns the first n lines, then a line with the number of omitted lines.
 func (l *Lines) first(n int, lines []string) []string {
 	if len(lines) <= n {
 		return lines
@@ -265,7 +318,7 @@ func (l *Lines) waits() string {
 	return fmt.Sprintf("for a message: omoi send %s \"<text>\"", l.Task)
 }
 
-// Waits tells whether an event says that the agent waits for a message.
+// Waits reports whether an event shows that the agent waits for a message.
 func Waits(e event.Event) bool {
 	switch e.Type {
 	case event.AgentWaiting:
@@ -276,12 +329,12 @@ func Waits(e event.Event) bool {
 	return false
 }
 
-// data is the event_data of an event, whatever an agent put there.
+// data is the event_data of an event. Its content is untrusted.
 type data map[string]json.RawMessage
 
 func decode(raw json.RawMessage) data { return event.Read[data](raw) }
 
-// text is the value of a key as text, empty if there is none; what is neither text nor a number stays JSON.
+// text returns the string of a key, or its JSON if the value is not a string; empty if the key is missing.
 func (d data) text(key string) string {
 	var text string
 	if json.Unmarshal(d[key], &text) == nil {
@@ -300,7 +353,15 @@ func (d data) started() string {
 	return strings.Join(parts, ", ")
 }
 
-// toolCall names the tool and the part of its input that tells most.
+// committed describes the commit of what the agent left uncommitted.
+func (d data) committed() string {
+	var leftOut []string
+	_ = json.Unmarshal(d["left_out"], &leftOut)
+	text := fmt.Sprintf("by omoi: %s that the agent left uncommitted", Count(int(d.float("files")), "file"))
+	return OneLine(strings.Join(append([]string{text}, leftOut...), ". "), 2*textWidth)
+}
+
+// toolCall returns the name of the tool and the main field of its input.
 func (d data) toolCall() string {
 	in := decode(d["input"])
 	for _, key := range []string{"command", "file_path", "path", "pattern", "url", "query", "description", "prompt"} {
@@ -314,7 +375,7 @@ func (d data) toolCall() string {
 	return OneLine(d.text("tool"), 40) + "  " + OneLine(string(d["input"]), textWidth)
 }
 
-// setupEnded tells how the project's setup step went, with what it printed last where it failed.
+// setupEnded describes the end of the project's setup command, with its output if it failed.
 func (l *Lines) setupEnded(d data) (what, text string, more []string) {
 	took := "took " + Elapsed(time.Duration(d.float("duration_ms"))*time.Millisecond)
 	if d.text("success") != "false" {
@@ -331,7 +392,7 @@ func (l *Lines) setupEnded(d data) (what, text string, more []string) {
 	return l.Red("setup"), how + ", " + took, more
 }
 
-// roundsBegin tells of continuous mode, and where it ends at the latest.
+// roundsBegin describes the limits of continuous mode.
 func roundsBegin(d data) string {
 	in := decode(d["limits"])
 	var parts []string
@@ -355,7 +416,7 @@ func (d data) float(key string) float64 {
 	return f
 }
 
-// pairs are all fields by name; what is nested stays JSON.
+// pairs returns all fields as "name: value"; nested values are JSON.
 func (d data) pairs() string {
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(d)) {

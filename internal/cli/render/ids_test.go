@@ -8,7 +8,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/render"
 )
 
-func TestIDsAreShortenedButInPaths(t *testing.T) {
+func TestShortIDs_KeepsPaths(t *testing.T) {
 	t.Parallel()
 	const id, other = "01a20400-0000-7000-8000-000012345678", "01a20400-0000-7000-8000-0000abcdabcd"
 	ref := "git fetch origin refs/omoi/rescue/" + id + "/1"

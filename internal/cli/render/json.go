@@ -6,10 +6,10 @@ import (
 	"io"
 )
 
-// JSON writes v for programs, indented.
+// JSON writes v as indented JSON.
 func JSON(w io.Writer, v any) error { return encode(w, v, "  ") }
 
-// JSONLine writes v for programs that read a stream: one line a value.
+// JSONLine writes v as JSON on one line.
 func JSONLine(w io.Writer, v any) error { return encode(w, v, "") }
 
 func encode(w io.Writer, v any, indent string) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
-func TestCleanLeavesNothingThatATerminalObeys(t *testing.T) {
+func TestClean(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "a [31mb c  d", render.Clean("a\x1b[31mb\nc\td\u202e\xff"))
 	rapid.Check(t, func(t *rapid.T) {
@@ -57,9 +57,20 @@ func TestEventLines(t *testing.T) {
 			"rename     a.py → b.py  +0 -0",
 		},
 		{"agent.file_edited", `{"file_path":"a.py","change_type":"deleted","lines_added":0,"lines_removed":2}`, "delete     a.py  +0 -2"},
+		{"agent.committed", `{"commit":"abc","files":2,"bytes":9,"left_out":[]}`, "committed  by omoi: 2 files that the agent left uncommitted"},
+		{"agent.committed", `{"files":1,"left_out":["\"big\" was left out: it is large"]}`, `by omoi: 1 file that the agent left uncommitted. "big" was left out: it is large`},
 		{"agent.completed", `{"success":true,"turns":3,"cost_usd":0.25,"final_output":"ok"}`, "completed  3 turns, $0.25, ok"},
 		{"agent.completed", `{"success":true,"turns":1,"final_output":"a\nb"}`, "completed  1 turn, a\n                     b"},
 		{"agent.completed", `{"final_output":` + quote(long) + `}`, "… 5 lines more. Next: omoi logs 456789ab --json"},
+		{"iteration.completed", `{"iteration_num":2,"total_cost_usd":0.020999999999999998}`, "iteration  2 done, $0.021 so far"},
+		{"agent.checkpoint", `{"checkpoint":2,"files":3,"torn":true}`, "checkpoint files changed while they were read"},
+		{
+			"agent.system_message", `{"subtype":"api_retry","metadata":{"attempt":4,"max_retries":10,"error_status":401,"error":"authentication_failed"}}`,
+			"model      the endpoint answered 401 (authentication_failed), retry 4 of 10",
+		},
+		{"agent.restored", `{"checkpoint":"1.14","files":3}`, "restored   files of checkpoint 1.14"},
+		{"agent.checkpoint_failed", `{"reason":"disk_full","error":"write object: no space left on device"}`, "checkpoint failed: write object: no space left on device"},
+		{"agent.restore_failed", `{"checkpoint":"1.14","error":"its pack is damaged"}`, "not restored its pack is damaged"},
 		{"agent.waiting", `{}`, `waiting    for a message: omoi send 456789ab "<text>"`},
 		{"agent.completed", `{"success":false}`, "failed"},
 		{"agent.error", `{"error":"it broke"}`, "error      it broke"},
@@ -106,7 +117,7 @@ func TestBrief(t *testing.T) {
 	}
 }
 
-func TestEventLinesTellAttemptsAndLateness(t *testing.T) {
+func TestEventLines_AttemptsAndLateEvents(t *testing.T) {
 	t.Parallel()
 	lines := &render.Lines{Start: time.Now()}
 	e := event.Event{Attempt: 1, Type: "agent.message", Data: json.RawMessage(`{"content":"x"}`), SandboxID: "abcdefghijklmnopqrstuvwxyz"}
@@ -118,13 +129,13 @@ func TestEventLinesTellAttemptsAndLateness(t *testing.T) {
 	require.Contains(t, got[1], "after the attempt's end")
 }
 
-func TestTableLinesUpColouredCells(t *testing.T) {
+func TestTable_AlignsColoredCells(t *testing.T) {
 	t.Parallel()
 	rows := [][]string{{"A", "B"}, {render.Style{Color: true}.Red("xx"), "y"}, {"ü", "z"}}
 	require.Equal(t, "A   B\n\x1b[31mxx\x1b[0m  y\nü   z\n", render.Style{}.Table(rows))
 }
 
-func TestTableFitsTheTerminal(t *testing.T) {
+func TestTable_FitsTheTerminal(t *testing.T) {
 	t.Parallel()
 	rows := [][]string{{"A", "TITLE"}, {"xxxxxxxx", "a title that is much too long"}, {"y", "short"}}
 	require.Equal(t, "A         TITLE\nxxxxxxxx  a title that i…\ny         short\n", render.Style{Width: 25}.Table(rows))

@@ -7,10 +7,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Style colours text where Color is true, and leaves it alone elsewhere.
+// Style adds terminal colors to text if Color is true.
 type Style struct {
 	Color bool
-	// Width is how many characters fit into a line of a table; 0: any number.
+	// Width is the number of characters in a line of a table; 0: unlimited.
 	Width int
 }
 
@@ -21,25 +21,25 @@ func (s Style) paint(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// Bold is for what the eye should find first.
+// Bold marks the most important text.
 func (s Style) Bold(text string) string { return s.paint("1", text) }
 
-// Dim is for what matters least.
+// Dim marks the least important text.
 func (s Style) Dim(text string) string { return s.paint("2", text) }
 
-// Red is for what went wrong.
+// Red marks failures.
 func (s Style) Red(text string) string { return s.paint("31", text) }
 
-// Green is for what went well.
+// Green marks successes.
 func (s Style) Green(text string) string { return s.paint("32", text) }
 
-// Yellow is for what needs a look.
+// Yellow marks text that needs attention.
 func (s Style) Yellow(text string) string { return s.paint("33", text) }
 
-// Cyan is for names.
+// Cyan marks names.
 func (s Style) Cyan(text string) string { return s.paint("36", text) }
 
-// Status colours the status of a task.
+// Status colors the status of a task.
 func (s Style) Status(status task.Status) string {
 	switch status {
 	case task.StatusCompleted:
@@ -55,7 +55,7 @@ func (s Style) Status(status task.Status) string {
 	return s.Cyan(string(status))
 }
 
-// DiffLine colours one line of a unified diff.
+// DiffLine colors one line of a unified diff.
 func (s Style) DiffLine(line string) string {
 	switch {
 	case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"), strings.HasPrefix(line, "diff "):
@@ -70,11 +70,11 @@ func (s Style) DiffLine(line string) string {
 	return line
 }
 
-// leastLast is what a narrow terminal leaves of the last column.
+// leastLast is the minimum width of the last column, in characters.
 const leastLast = 8
 
-// Table lays rows out in columns, two blanks apart; the first row is the head. Cells may be coloured. What is wider
-// than the terminal is cut in the last column.
+// Table renders rows as columns, two spaces apart. The first row is the head. Cells may be colored. If a line is longer
+// than Width, the last column is cut, unless its cell is colored.
 func (s Style) Table(rows [][]string) string {
 	widths := make([]int, 0, 8)
 	for _, row := range rows {
@@ -105,7 +105,7 @@ func (s Style) Table(rows [][]string) string {
 	return b.String()
 }
 
-// roomFor is how many characters the last column may have; 0: any number.
+// roomFor returns the width of the last column; 0: unlimited.
 func (s Style) roomFor(widths []int) int {
 	if s.Width <= 0 || len(widths) == 0 {
 		return 0
@@ -117,7 +117,7 @@ func (s Style) roomFor(widths []int) int {
 	return max(room, leastLast)
 }
 
-// width counts characters without the colours between them.
+// width counts characters without escape sequences of colors.
 func width(cell string) int {
 	n := utf8.RuneCountInString(cell)
 	for rest := cell; ; {

@@ -1,5 +1,5 @@
-// Package render turns what the API answers into lines that people read. Everything that
-// came out of a sandbox is made harmless first: a terminal obeys control characters.
+// Package render renders objects of the API as text. All text from a sandbox is cleaned first, since a terminal
+// executes control characters.
 package render
 
 import (
@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// Clean replaces what a terminal would obey or hide: control characters become spaces, tabs two of
-// them, and marks that turn the direction of writing vanish.
+// Clean makes text safe for a terminal: a tab becomes two spaces, another control character one space. Format
+// characters, for example those that change the direction of writing, are removed, as is invalid UTF-8.
 func Clean(s string) string {
 	if strings.IndexFunc(s, unprintable) < 0 && utf8.ValidString(s) {
 		return s
@@ -34,7 +34,7 @@ func Clean(s string) string {
 
 func unprintable(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
 
-// Cut shortens s to at most n characters, the last of them an ellipsis where something is missing.
+// Cut shortens s to at most n characters. A shortened text ends with an ellipsis.
 func Cut(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s
@@ -43,18 +43,18 @@ func Cut(s string, n int) string {
 	return strings.TrimRight(string(runes[:max(n-1, 0)]), " ") + "…"
 }
 
-// OneLine is the text in one clean line of at most n characters.
+// OneLine returns s cleaned, on one line, with at most n characters.
 func OneLine(s string, n int) string {
 	return Cut(strings.Join(strings.Fields(Clean(s)), " "), n)
 }
 
-// Short is the end of an id as lists show it: ids of one minute begin alike.
+// Short returns the last 8 characters of an ID, as lists show it: IDs of the same minute have the same beginning.
 func Short(id string) string { return id[max(len(id)-8, 0):] }
 
-// Name returns what lists show of an object: its key, or the end of its ID if the server is older than keys.
+// Name returns the key of an object, or its short ID if the server is older than keys.
 func Name(key, id string) string { return cmp.Or(key, Short(id)) }
 
-// ShortIDs is a text with ids as lists show them; see [Rename].
+// ShortIDs shortens the given IDs in a text; see [Rename].
 func ShortIDs(text string, ids ...string) string {
 	for _, id := range ids {
 		text = Rename(text, id, Short(id))
@@ -62,7 +62,7 @@ func ShortIDs(text string, ids ...string) string {
 	return text
 }
 
-// Rename returns a text with a name in the place of an ID. An ID in a path stays: git wants a ref as it is.
+// Rename replaces an ID in a text with a name. An ID in a path stays: git needs the whole ref.
 func Rename(text, id, name string) string {
 	if id == "" {
 		return text
@@ -79,7 +79,7 @@ func Rename(text, id, name string) string {
 	return text
 }
 
-// Elapsed writes a duration as people read it: 0.4s, 59.9s, 3m04s, 2h05m, 3d04h.
+// Elapsed formats a duration: 0.4s, 59.9s, 3m04s, 2h05m, 3d04h. A negative duration is 0.0s.
 func Elapsed(d time.Duration) string {
 	switch d = max(d, 0); {
 	case d < time.Minute:
@@ -92,7 +92,7 @@ func Elapsed(d time.Duration) string {
 	return fmt.Sprintf("%dd%02dh", int(d.Hours())/24, int(d.Hours())%24)
 }
 
-// Bytes writes a size: 12 B, 3.4 KiB, 5.6 MiB.
+// Bytes formats a size: 12 B, 3.4 KiB, 5.6 MiB.
 func Bytes(n int64) string {
 	if n < 1<<10 {
 		return fmt.Sprintf("%d B", n)
@@ -104,7 +104,7 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%.1f %ciB", size, "KMGT"[unit])
 }
 
-// Count is n with its noun: 1 event, 2 events.
+// Count returns n with its noun: 1 event, 2 events.
 func Count[N ~int | ~int64](n N, noun string) string {
 	switch {
 	case n == 1:

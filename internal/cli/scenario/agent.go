@@ -12,7 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// agentCheck checks the agent in a sandbox: all its events arrive, and all messages reach it.
+// agentCheck checks that all events of an agent arrive and that the agent receives a message.
 func agentCheck() Scenario {
 	return Scenario{Name: "agent", Title: "an agent reports, and receives messages", trials: func(k *kit) []trial {
 		return []trial{
@@ -42,7 +42,7 @@ func (k *kit) reportsIn(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%s Isolation: %s.", where(t), strings.Join(box.Isolation, ", ")), err
 }
 
-// commandEnv prints the environment that agents get.
+// commandEnv prints environment variables of the agent.
 const commandEnv = `echo "task=$TASK_ID sandbox=$SANDBOX_ID user=$USER_ID"`
 
 func (k *kit) environment(ctx context.Context) (string, error) {
@@ -55,12 +55,12 @@ func (k *kit) environment(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if want := fmt.Sprintf("task=%s sandbox=%s user=%s", t.ID, k.box, t.UserID); strings.TrimSpace(said) != want {
-		return "", k.wrong("The sandbox says %q, not %q.", said, want)
+		return "", k.wrong("The sandbox has the environment %q, expected %q.", said, want)
 	}
 	return "TASK_ID, SANDBOX_ID and USER_ID are those of the task.", nil
 }
 
-// printed is what a command of the script has printed.
+// printed returns the output of the first run of a command.
 func (k *kit) printed(ctx context.Context, command string) (string, error) {
 	all, err := k.events(ctx)
 	if err != nil {
@@ -68,7 +68,7 @@ func (k *kit) printed(ctx context.Context, command string) (string, error) {
 	}
 	results := all.printed(command)
 	if len(results) == 0 {
-		return "", k.wrong("No event tells what the command %q printed.", command)
+		return "", k.wrong("No event has the output of the command %q.", command)
 	}
 	return results[0], nil
 }
@@ -78,7 +78,7 @@ func (k *kit) beats(ctx context.Context) (string, error) {
 	return fmt.Sprintf("Its first heartbeat is event %d.", e.Sequence), err
 }
 
-// hears tells the agent something that it can only know from the message.
+// hears sends the agent a message with the task ID. [kit.recorded] verifies the ID in the result.
 func (k *kit) hears(ctx context.Context) (string, error) {
 	m, err := k.tell(ctx, "the word is "+k.newest())
 	return fmt.Sprintf("The message %s is %s.", render.Short(m.ID), strings.ReplaceAll(m.State, "_", " ")), err
@@ -90,7 +90,7 @@ func (k *kit) recorded(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if !strings.Contains(string(t.Result), k.newest()) {
-		return "", k.wrong("The agent was told a word, and its result is %s.", render.OneLine(string(t.Result), 200))
+		return "", k.wrong("The result lacks the text of the message: %s.", render.OneLine(string(t.Result), 200))
 	}
 	e, err := k.heard(ctx, event.AgentCompleted, nil)
 	if err != nil {
@@ -100,7 +100,7 @@ func (k *kit) recorded(ctx context.Context) (string, error) {
 		Success bool `json:"success"`
 	}
 	if json.Unmarshal(e.Data, &said) != nil || !said.Success {
-		return "", k.wrong("Event %d says that the agent failed.", e.Sequence)
+		return "", k.wrong("Event %d reports that the agent failed.", e.Sequence)
 	}
 	return fmt.Sprintf("Event %d is its completion, with the word that it was told; the task is completed.", e.Sequence), nil
 }
@@ -111,12 +111,12 @@ func (k *kit) whole(ctx context.Context) (string, error) {
 	case err != nil:
 		return "", err
 	case !i.Gapless || i.LastSequence == 0:
-		return "", k.wrong("Of %d events %d are stored, with %d gaps.", i.LastSequence, i.Stored, len(i.Gaps))
+		return "", k.wrong("The last sequence is %d, %d events are stored, with %d gaps.", i.LastSequence, i.Stored, len(i.Gaps))
 	}
 	return fmt.Sprintf("1..%d are stored, each once.", i.LastSequence), nil
 }
 
-// completes lets the agent go on that waits for a message, to its end.
+// completes sends the message for which the agent waits, and waits for completion.
 func (k *kit) completes(ctx context.Context) (string, error) {
 	if _, err := k.tell(ctx, "go on"); err != nil {
 		return "", err
@@ -134,7 +134,7 @@ func (k *kit) tell(ctx context.Context, text string) (client.MessageReceipt, err
 	return k.settled(ctx, queued.MessageID)
 }
 
-// settled waits for the receipt of a message, and wants it to say that the agent has the message.
+// settled waits until the agent has acknowledged a message. Any other final state is an error.
 func (k *kit) settled(ctx context.Context, id string) (client.MessageReceipt, error) {
 	for {
 		m, err := k.API.Message(ctx, id, pollTime)

@@ -11,32 +11,32 @@ import (
 )
 
 const (
-	cleanTime  = 3 * time.Minute // for ending what a check has made
-	secondLook = 5 * time.Second // how long a second look at a sandbox that is gone is waited for
+	cleanTime  = 3 * time.Minute // timeout of the cleanup
+	verifyTime = 5 * time.Second // time that a check waits for the verification of a deletion
 )
 
-// clean ends every task of the scenario and proves that its sandboxes are deleted.
+// clean cancels all tasks of the scenario and verifies that their sandboxes are deleted.
 func (k *kit) clean(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, cleanTime, fmt.Errorf("not within %s", cleanTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, cleanTime, fmt.Errorf("timeout of %s", cleanTime))
 	defer cancel()
 	var gone, unseen int
 	var left string
 	for _, id := range k.tasks {
 		t, err := k.end(ctx, id)
 		if err != nil {
-			return "", k.stays(ctx, id, err)
+			return "", k.cleanupError(ctx, id, err)
 		}
-		boxes, late, err := k.gone(ctx, id, secondLook)
+		boxes, late, err := k.gone(ctx, id, verifyTime)
 		if err != nil {
-			return "", k.stays(ctx, id, err)
+			return "", k.cleanupError(ctx, id, err)
 		}
 		gone, unseen = gone+len(boxes), unseen+late
-		if left, err = k.takeBack(ctx, t, left); err != nil {
+		if left, err = k.removeBranch(ctx, t, left); err != nil {
 			return "", err
 		}
 	}
 	if len(k.tasks) == 0 {
-		return "Nothing was made.", nil
+		return "No task was created.", nil
 	}
 	said := fmt.Sprintf("Ended: %s; sandboxes verified deleted: %d.", render.Count(len(k.tasks), "task"), gone-unseen)
 	if unseen > 0 {
@@ -45,8 +45,9 @@ func (k *kit) clean(ctx context.Context) (string, error) {
 	return said + left, nil
 }
 
-// takeBack removes the branch and the pull request where that is ours to do, and else says what stays.
-func (k *kit) takeBack(ctx context.Context, t client.Task, left string) (string, error) {
+// removeBranch removes the branch and the pull request in the checks' own repository. In another repository they stay;
+// the returned text says so.
+func (k *kit) removeBranch(ctx context.Context, t client.Task, left string) (string, error) {
 	if k.repo == nil || t.Branch == nil || t.Repo == "" {
 		return left, nil
 	}
@@ -56,13 +57,13 @@ func (k *kit) takeBack(ctx context.Context, t client.Task, left string) (string,
 	return left + fmt.Sprintf(" The branch %s stays in %s; remove it there (git push --delete), and its pull request closes.", *t.Branch, t.Repo), nil
 }
 
-// stays says what a check could not end.
-func (k *kit) stays(ctx context.Context, id string, err error) error {
+// cleanupError returns the error of a task that clean could not end.
+func (k *kit) cleanupError(ctx context.Context, id string, err error) error {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	return &stopError{
-		verdict: Fail, text: fmt.Sprintf("Task %s could not be ended, with its sandboxes verified deleted: %v.", render.Short(id), err),
+		verdict: Fail, text: fmt.Sprintf("Cleanup of task %s and its sandboxes failed: %v.", render.Short(id), err),
 		next: "omoi cancel " + render.Short(id) + "; omoi receipt " + render.Short(id),
 	}
 }
@@ -77,15 +78,15 @@ func (k *kit) end(ctx context.Context, id string) (t client.Task, err error) {
 			return err == nil, err
 		case !asked && !t.Status.Final():
 			_, _, err = k.API.Cancel(ctx, id, "its check is over")
-			asked = err == nil || task.CodeOf(err) == task.CodeConflict // it ends by itself just now
+			asked = err == nil || task.CodeOf(err) == task.CodeConflict // conflict: the task ends by itself
 		}
 		return false, err
 	})
 	return t, err
 }
 
-// gone waits until every sandbox of a task is deleted, and for so long until that is verified: some providers want minutes
-// between the two, and the server verifies by itself.
+// gone waits until all sandboxes of a task are deleted, then at most patience until the deletions are verified. unseen
+// counts deletions that are not verified yet: some providers need minutes, and the server verifies later by itself.
 func (k *kit) gone(ctx context.Context, id string, patience time.Duration) (boxes []client.Sandbox, unseen int, err error) {
 	var since time.Time
 	err = waitUntil(ctx, func() (bool, error) {
@@ -95,7 +96,7 @@ func (k *kit) gone(ctx context.Context, id string, patience time.Duration) (boxe
 		}
 		boxes = page.Items
 		var there int
-		if there, unseen = standing(boxes); there > 0 {
+		if there, unseen = undeleted(boxes); there > 0 {
 			return false, nil
 		}
 		if since.IsZero() {
@@ -106,8 +107,9 @@ func (k *kit) gone(ctx context.Context, id string, patience time.Duration) (boxe
 	return boxes, unseen, err
 }
 
-// standing counts what is not gone, and what is gone and not verified. An external sandbox is no machine of ours.
-func standing(boxes []client.Sandbox) (there, unverified int) {
+// undeleted counts existing sandboxes and deleted ones without verification. External sandboxes are not counted: omoi
+// does not create them.
+func undeleted(boxes []client.Sandbox) (there, unverified int) {
 	for _, b := range boxes {
 		switch {
 		case !b.Machine() || b.VerifiedAt != nil:

@@ -18,15 +18,15 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// keepFor is how long the repositories of earlier demos stay, so that their diffs can be read.
+// keepFor is how long repositories of earlier demos are kept, for omoi diff.
 const keepFor = 24 * time.Hour
 
-// DemoOptions are what the demo needs beyond [Config].
+// DemoOptions is the configuration of the demo, in addition to [Config].
 type DemoOptions struct {
-	// Lines renders events, Show prints a line.
+	// Lines renders events. Show prints a line.
 	Lines *render.Lines
 	Show  func(line string)
-	// History counts the events in the history of a task's workflow.
+	// History returns the number of events in the workflow history of a task.
 	History func(ctx context.Context, taskID string) (int64, error)
 }
 
@@ -35,10 +35,11 @@ type demo struct {
 	*kit
 	DemoOptions
 
-	remote string // the repository
+	remote string // path of the repository
 }
 
-// Demo is one real task of a new repository, shown line by line. Its task and its repository stay.
+// Demo returns the scenario that runs one real task in a new repository and prints every event. Task and repository are
+// kept.
 func Demo(o DemoOptions) Scenario {
 	return Scenario{Name: "demo", fixed: true, Title: "one real task, from its acceptance to the verified deletion of its sandbox", trials: func(k *kit) []trial {
 		d := &demo{kit: k, DemoOptions: o}
@@ -57,9 +58,9 @@ func Demo(o DemoOptions) Scenario {
 	}}
 }
 
-// demoRepository creates a repository below root, and removes those of old demos.
+// demoRepository creates a repository below root and removes those older than [keepFor].
 func demoRepository(ctx context.Context, root string) (string, error) {
-	runs, _ := filepath.Glob(filepath.Join(root, "run-*")) // the pattern is good
+	runs, _ := filepath.Glob(filepath.Join(root, "run-*")) // the pattern is valid
 	for _, run := range runs {
 		if info, err := os.Stat(run); err == nil && time.Since(info.ModTime()) > keepFor {
 			_ = os.RemoveAll(run)
@@ -82,7 +83,7 @@ func (d *demo) accepted(ctx context.Context) (said string, err error) {
 	return fmt.Sprintf("%s %s", t.ID, taskcmd.WorkflowURL(info, t.ID)), err
 }
 
-// works prints each event of the task until the task has ended.
+// works prints the events of the task until the task ends, and checks them.
 func (d *demo) works(ctx context.Context) (string, error) {
 	var all history
 	cursor, poll := "", time.Duration(0)
@@ -97,7 +98,7 @@ func (d *demo) works(ctx context.Context) (string, error) {
 			}
 		}
 		all, cursor = append(all, page.Items...), *cmp.Or(page.NextCursor, &cursor)
-		if poll = 0; page.TaskStatus == task.StatusRunning { // only then is there an agent that reports
+		if poll = 0; page.TaskStatus == task.StatusRunning { // only a running task has an agent that sends new events
 			poll = pollTime
 		}
 		return page.NextCursor == nil, nil
@@ -111,26 +112,26 @@ func (d *demo) works(ctx context.Context) (string, error) {
 	return fmt.Sprintf("It printed %s, then %s; %s.", expected(), grouped(expected()), render.Count(len(all), "event")), nil
 }
 
-// missing says what the events of the example lack; empty: nothing.
+// missing returns what the events of the demo lack; empty: the events are complete.
 func (h history) missing() string {
 	for n, e := range h {
 		if e.Sequence != int64(n+1) {
-			return fmt.Sprintf("number %d has the sequence %d", n+1, e.Sequence)
+			return fmt.Sprintf("event %d has the sequence %d", n+1, e.Sequence)
 		}
 	}
 	results := h.printed(programRun)
 	switch {
 	case h.count(event.AgentStarted) != 1 || h.count(event.AgentCompleted) != 1:
-		return fmt.Sprintf("%d are agent.started and %d agent.completed, not one each", h.count(event.AgentStarted), h.count(event.AgentCompleted))
+		return fmt.Sprintf("%d are agent.started and %d are agent.completed, expected one each", h.count(event.AgentStarted), h.count(event.AgentCompleted))
 	case h.count(event.AgentHeartbeat) == 0:
-		return "none is a heartbeat"
+		return "no event is a heartbeat"
 	case len(results) != 2 || strings.TrimSpace(results[0]) != expected() || strings.TrimSpace(results[1]) != grouped(expected()):
-		return fmt.Sprintf("%d tell what the program printed: %q", len(results), results)
+		return fmt.Sprintf("%d have the output of the program: %q", len(results), results)
 	}
 	return ""
 }
 
-// published reads the work in the repository itself, and prints the diff.
+// published checks the pushed program in the repository and prints the diff.
 func (d *demo) published(ctx context.Context) (string, error) {
 	t, err := d.API.Task(ctx, d.newest())
 	if err != nil {
@@ -154,7 +155,7 @@ func (d *demo) published(ctx context.Context) (string, error) {
 		return "", d.wrong("The branch %s or its diff lacks the agent's last change.", *t.Branch)
 	}
 	if _, err := os.Stat(pullRecord(d.remote, *t.PullNumber)); err != nil {
-		return "", d.wrong("There is no record of pull request %d: %v.", *t.PullNumber, err)
+		return "", d.wrong("Pull request %d is not recorded: %v.", *t.PullNumber, err)
 	}
 	return fmt.Sprintf("Its file %s and its diff have the last change; pull request %d is recorded.", programFile, *t.PullNumber), nil
 }
@@ -181,17 +182,17 @@ func (d *demo) recordedInTemporal(ctx context.Context) (string, error) {
 	return render.Count(n, "history event") + ".", err
 }
 
-// Services are those of an installation on this machine.
+// Services starts or finds the services of an installation on this machine.
 type Services struct {
 	Home string // OMOI_HOME
-	Key  string // sent to the server; without authentication none is needed
-	// Start starts everything and keeps it running until ctx ends. It calls ready once.
+	Key  string // API key; may be empty if authentication is disabled
+	// Start starts everything and runs until ctx ends. Start calls ready once.
 	Start func(ctx context.Context, progress func(step string), ready func(devstack.Info)) error
-	// Progress is called for each step.
+	// Progress receives each step of startup and shutdown.
 	Progress func(step string)
 }
 
-// Open finds a running omoi dev, or starts everything. The services outlive ctx: stop ends what was started.
+// Open finds a running omoi dev or starts everything. Started services run until stop, also after ctx has ended.
 func (s Services) Open(ctx context.Context) (info devstack.Info, stop func() error, err error) {
 	if info, err := devstack.ReadInfo(s.Home); err == nil && s.answers(ctx, info) {
 		s.Progress("using the running omoi dev at " + info.APIURL)
@@ -214,7 +215,7 @@ func (s Services) Open(ctx context.Context) (info devstack.Info, stop func() err
 		return info, stop, nil
 	case err := <-ended:
 		cancel()
-		return info, nil, fmt.Errorf("start the services: %w", cmp.Or(err, errors.New("they ended before they were ready")))
+		return info, nil, fmt.Errorf("start the services: %w", cmp.Or(err, errors.New("the services ended before they were ready")))
 	case <-ctx.Done():
 		return info, nil, errors.Join(ctx.Err(), stop())
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/devstack"
 )
 
-func TestTheProgramComputesTheNumber(t *testing.T) {
+func TestProgram_ComputesTheNumber(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "126,410,606,437,752", grouped(expected()))
 	if _, err := exec.LookPath("awk"); err != nil {
@@ -42,7 +42,7 @@ func output(t *testing.T, source string) string {
 	return strings.TrimSpace(string(out))
 }
 
-func TestTheScriptIsWhatAnAgentTakes(t *testing.T) {
+func TestExampleSteps_AreAValidScript(t *testing.T) {
 	t.Parallel()
 	raw, err := execution(t.Context(), exampleSteps())
 	require.NoError(t, err)
@@ -59,7 +59,7 @@ func newEvent(seq int64, kind, data string) client.Event {
 	return client.Event{Attempt: 1, Sequence: seq, Type: kind, Data: json.RawMessage(data), CreatedAt: time.Now()}
 }
 
-// good are the events of a demo in which everything went well.
+// good returns the events of a successful demo.
 func good() history {
 	edit := `{"diff_preview":"--- a\n+++ b\n+line"}`
 	return history{
@@ -76,14 +76,14 @@ func TestDemoEvents_EachKindIsRequired(t *testing.T) {
 	t.Parallel()
 	require.Empty(t, good().missing())
 	for want, damage := range map[string]func(h history){
-		"0 are agent.started and 1 agent.completed": func(h history) { h[0].Type = "x" },
-		"2 are agent.started":                       func(h history) { h[1].Type = "agent.started" },
-		"1 are agent.started and 0 agent.completed": func(h history) { h[9].Type = "x" },
-		"number 4 has the sequence 5":               func(h history) { h[3].Sequence = 5 },
-		"none is a heartbeat":                       func(h history) { h[1].Type = "x" },
-		"1 tell what the program printed":           func(h history) { h[4].Type = "x" },
-		`2 tell what the program printed: ["1"`:     func(h history) { h[5].Data = json.RawMessage(`{"tool_use_id":"b","result":"1"}`) },
-		"2 tell what":                               func(h history) { h[8].Data = json.RawMessage(`{"tool_use_id":"c","result":"1"}`) },
+		"0 are agent.started and 1 are agent.completed": func(h history) { h[0].Type = "x" },
+		"2 are agent.started":                           func(h history) { h[1].Type = "agent.started" },
+		"1 are agent.started and 0 are agent.completed": func(h history) { h[9].Type = "x" },
+		"event 4 has the sequence 5":                    func(h history) { h[3].Sequence = 5 },
+		"no event is a heartbeat":                       func(h history) { h[1].Type = "x" },
+		"1 have the output of the program":              func(h history) { h[4].Type = "x" },
+		`2 have the output of the program: ["1"`:        func(h history) { h[5].Data = json.RawMessage(`{"tool_use_id":"b","result":"1"}`) },
+		"2 have the":                                    func(h history) { h[8].Data = json.RawMessage(`{"tool_use_id":"c","result":"1"}`) },
 	} {
 		h := good()
 		damage(h)
@@ -91,7 +91,7 @@ func TestDemoEvents_EachKindIsRequired(t *testing.T) {
 	}
 }
 
-func TestDemoRepository_IsNewAndOldOnesGo(t *testing.T) {
+func TestDemoRepository_RemovesOldOnes(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "demo")
 	old := filepath.Join(root, "run-old")
@@ -105,14 +105,14 @@ func TestDemoRepository_IsNewAndOldOnesGo(t *testing.T) {
 	require.Equal(t, "Begin", said)
 }
 
-// opened opens services that start does not bring up.
+// opened returns the error of Open with a start function that never gets ready.
 func opened(ctx context.Context, t *testing.T, start func(context.Context, func(string), func(devstack.Info)) error) error {
 	t.Helper()
 	_, _, err := Services{Home: t.TempDir(), Start: start, Progress: func(string) {}}.Open(ctx)
 	return err
 }
 
-func TestServices_SayWhyTheyDoNotStart(t *testing.T) {
+func TestServices_StartupFailure(t *testing.T) {
 	t.Parallel()
 	err := opened(t.Context(), t, func(context.Context, func(string), func(devstack.Info)) error { return errors.New("no room") })
 	require.ErrorContains(t, err, "start the services: no room")
@@ -120,7 +120,7 @@ func TestServices_SayWhyTheyDoNotStart(t *testing.T) {
 	require.ErrorContains(t, err, "before they were ready")
 }
 
-func TestServices_InterruptedWhileTheyStart(t *testing.T) {
+func TestServices_InterruptedDuringStartup(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	err := opened(ctx, t, func(ctx context.Context, _ func(string), _ func(devstack.Info)) error {
@@ -131,8 +131,8 @@ func TestServices_InterruptedWhileTheyStart(t *testing.T) {
 	require.Equal(t, exit.Interrupted, exit.Code(err))
 }
 
-// The services outlive an interrupt, so that the demo can end its task.
-func TestServices_OutliveAnInterrupt(t *testing.T) {
+// An interrupt does not stop the services, so that the demo can end its task.
+func TestServices_ContinueAfterAnInterrupt(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// world is a server and a repository after a demo in which everything went well.
+// world is the state of a server and a repository after a successful demo.
 type world struct {
 	ready        bool
 	refused      bool
@@ -27,7 +27,7 @@ type world struct {
 	events       history
 	boxes        []client.Sandbox
 	integrity    client.Integrity
-	source, diff string // of the branch
+	source, diff string // content and diff of the program on the branch
 	recorded     int    // number of the recorded pull request
 	history      int64
 	timeout      time.Duration
@@ -47,7 +47,7 @@ func goodWorld() *world {
 	}
 }
 
-// publish puts the work into the repository, as the server does.
+// publish commits the program into the repository and records the pull request, as the server does.
 func (w *world) publish(ctx context.Context, repo, dir string) error {
 	if err := os.WriteFile(filepath.Join(dir, programFile), []byte(w.source), 0o600); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (w *world) publish(ctx context.Context, repo, dir string) error {
 	return os.WriteFile(record, nil, 0o600)
 }
 
-// demo runs the demo in the world.
+// demo runs the demo against the world and returns the verdicts of its steps by name.
 func (w *world) demo(t *testing.T) map[string]Verdict {
 	t.Helper()
 	mux, dir := http.NewServeMux(), t.TempDir()

@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// diagnosis is whether a failure is explained, and the agent that comes after it told of it.
+// diagnosis checks that a failure is diagnosed and that the next attempt receives the diagnosis.
 func diagnosis() Scenario {
 	return Scenario{Name: "diagnosis", Title: "a failure is diagnosed, and the next agent knows", trials: func(k *kit) []trial {
 		return []trial{
@@ -23,7 +23,7 @@ func diagnosis() Scenario {
 	}}
 }
 
-// givesUp makes the agent of each attempt fail with the text of its message.
+// givesUp makes the attempt fail with the text of its message.
 func (k *kit) givesUp(ctx context.Context) (string, error) {
 	if err := k.submit(ctx, "Fail for a reason.", k.waitMessage(), map[string]any{"fail": "{{message}}"}); err != nil {
 		return "", err
@@ -38,7 +38,7 @@ func (k *kit) givesUp(ctx context.Context) (string, error) {
 	return fmt.Sprintf("Task %s failed (%s).", render.Short(t.ID), t.FailureClass), err
 }
 
-// reason is one that only this run knows.
+// reason returns an error text that is unique to this run.
 func (k *kit) reason() string { return "cannot find part " + render.Short(k.newest()) }
 
 func (k *kit) failed(ctx context.Context) (client.Task, error) {
@@ -51,7 +51,7 @@ func (k *kit) explained(ctx context.Context) (string, error) {
 	case err != nil:
 		return "", err
 	case found.State != explain.StandsFailed || !strings.Contains(found.Why, k.reason()) || len(found.Evidence) == 0:
-		return "", k.wrong("It says %s, with %s: %s", found.State, render.Count(len(found.Evidence), "event"), found.Why)
+		return "", k.wrong("omoi why shows the state %s, with %s: %s", found.State, render.Count(len(found.Evidence), "event"), found.Why)
 	}
 	return fmt.Sprintf("%s Next: %s", found.Why, found.Next), nil
 }
@@ -72,7 +72,8 @@ func (k *kit) diagnosed(ctx context.Context) (said string, err error) {
 	return said, err
 }
 
-// warned retries the task. Its agent waits for a message and fails with its text.
+// warned retries the task. The agent of the next attempt waits for a message and fails with its text; the message is
+// the diagnosis.
 func (k *kit) warned(ctx context.Context) (string, error) {
 	if err := k.askRetry(ctx); err != nil {
 		return "", err
@@ -82,7 +83,7 @@ func (k *kit) warned(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if t.ErrorMessage == nil || !strings.Contains(*t.ErrorMessage, k.reason()) {
-		return "", k.wrong("The agent of attempt %d heard %q.", t.AttemptCount, text(t.ErrorMessage))
+		return "", k.wrong("The agent of attempt %d received %q instead of the diagnosis.", t.AttemptCount, text(t.ErrorMessage))
 	}
-	return fmt.Sprintf("The agent of attempt %d has heard of the one before.", t.AttemptCount), nil
+	return fmt.Sprintf("The agent of attempt %d received the diagnosis.", t.AttemptCount), nil
 }

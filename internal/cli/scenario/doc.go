@@ -1,4 +1,4 @@
-// Package scenario runs what omoi tries on an installation: each scenario is a list of steps with real tasks of the
-// scripted agent. The checks are what `omoi check` runs, and the tests of whole installations run them as they are; the
-// demo is one scenario with a rendering of its own. A scenario asks the API alone. A check ends what it has made.
+// Package scenario runs end-to-end scenarios on an installation. A scenario is a list of steps that uses real tasks of
+// the scripted agent and only the API. [Checks] are the scenarios of omoi check and of the end-to-end tests; [Demo] is
+// that of omoi demo. A check deletes what it created.
 package scenario

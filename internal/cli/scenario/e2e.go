@@ -12,7 +12,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// e2e is the whole way once, from a ticket to a pull request with a number in it that nobody can guess.
+// e2e checks the whole path from a ticket to a pull request. The agent's program computes a number that no prepared
+// answer contains.
 func e2e() Scenario {
 	return Scenario{Name: "e2e", Title: "a ticket leads to a pull request", trials: func(k *kit) []trial {
 		return []trial{
@@ -55,7 +56,7 @@ func (k *kit) rightNumber(ctx context.Context) (string, error) {
 	}
 	number := grouped(expected())
 	if !strings.Contains(string(t.Result), number) {
-		return "", k.wrong("The result is %s, not %s.", render.OneLine(string(t.Result), 200), number)
+		return "", k.wrong("The result is %s, expected %s.", render.OneLine(string(t.Result), 200), number)
 	}
 	if t.PullURL == nil {
 		return "", k.wrong("The task is completed without a pull request.")
@@ -63,7 +64,7 @@ func (k *kit) rightNumber(ctx context.Context) (string, error) {
 	all, err := k.events(ctx)
 	edits := all.edits()
 	if err == nil && edits != exampleEdits {
-		err = k.wrong("%d changes of files are reported with their diffs, not %d.", edits, exampleEdits)
+		err = k.wrong("%d file edits have diffs, expected %d.", edits, exampleEdits)
 	}
 	return fmt.Sprintf("Its program printed %s; %d changes of files came with diffs; the branch is %s, the pull request %s.",
 		number, edits, text(t.Branch), *t.PullURL), err

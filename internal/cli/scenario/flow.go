@@ -9,13 +9,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// flow is the way from a ticket to its end, with a stop and a retry on it.
+// flow checks a ticket whose task is cancelled, retried and completed.
 func flow() Scenario {
 	return Scenario{Name: "flow", Title: "the task of a ticket is cancelled, retried and completed", trials: func(k *kit) []trial {
 		return []trial{
 			{name: "the server answers", do: k.ready},
 			{name: "a ticket brings its task", do: k.ticketMade},
-			{name: "the task is running", do: k.atWorkSaid},
+			{name: "the task is running", do: k.runningStep},
 			{name: "a cancel stops it", do: k.cancelled},
 			{name: "a retry begins in another sandbox", do: k.retried},
 			{name: "the task is completed", do: k.completes},
@@ -34,13 +34,14 @@ func (k *kit) ticketMade(ctx context.Context) (string, error) {
 	return fmt.Sprintf("Ticket %s has task %s.", render.Short(t.ID), render.Short(k.newest())), err
 }
 
-// openTicket creates a ticket with a task of the scripted agent. A Ctrl-C does not interrupt it.
+// openTicket creates a ticket with a task of the scripted agent. A Ctrl-C does not interrupt the request, so that the
+// task is known and cleaned up.
 func (k *kit) openTicket(ctx context.Context, in client.CreateTicketRequest, script ...map[string]any) (client.Ticket, error) {
 	config, err := execution(ctx, script)
 	if err != nil {
 		return client.Ticket{}, err
 	}
-	in.Title, in.ForceCreate = k.title(), true // an earlier check may be under way
+	in.Title, in.ForceCreate = k.title(), true // a concurrent check may have an open duplicate
 	in.Task = &client.FirstTask{TaskType: client.TypeCheck, Agent: task.AgentScripted, Provider: k.Provider, MaxRetries: new(int), Execution: config}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTime)
 	defer cancel()
@@ -52,7 +53,7 @@ func (k *kit) openTicket(ctx context.Context, in client.CreateTicketRequest, scr
 	return made, err
 }
 
-func (k *kit) atWorkSaid(ctx context.Context) (string, error) {
+func (k *kit) runningStep(ctx context.Context) (string, error) {
 	t, err := k.atWork(ctx)
 	return where(t), err
 }
@@ -65,7 +66,7 @@ func (k *kit) cancelled(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, _, err = k.gone(ctx, t.ID, secondLook)
+	_, _, err = k.gone(ctx, t.ID, verifyTime)
 	return fmt.Sprintf("The task is cancelled, and sandbox %s is deleted.", render.Short(k.box)), err
 }
 
@@ -78,7 +79,8 @@ func (k *kit) retried(ctx context.Context) (string, error) {
 	return fmt.Sprintf("Attempt %d is running in sandbox %s, not in %s.", t.AttemptCount, render.Short(k.box), render.Short(before)), err
 }
 
-// askRetry waits until a run has taken the retry up: before, the task stands as it ended.
+// askRetry retries the newest task and waits until the workflow has applied the command: until then the task shows its
+// previous end.
 func (k *kit) askRetry(ctx context.Context) error {
 	before, err := k.API.Task(ctx, k.newest())
 	if err != nil {
@@ -103,7 +105,7 @@ func (k *kit) ticketDone(ctx context.Context) (string, error) {
 	case err != nil:
 		return "", err
 	case ticket.Status != "done":
-		return "", k.wrong("Its only task is completed, and ticket %s is %s.", render.Short(ticket.ID), ticket.Status)
+		return "", k.wrong("The only task of ticket %s is completed, but the ticket is %s.", render.Short(ticket.ID), ticket.Status)
 	}
 	return fmt.Sprintf("Ticket %s is done.", render.Short(ticket.ID)), nil
 }

@@ -10,19 +10,19 @@ import (
 	records "github.com/omoi-dev/omoi/internal/guardian"
 )
 
-// guardian is whether an agent that loops receives a message of the guardian, and hears it.
+// guardian checks that a looping agent receives a message of the guardian.
 func guardian() Scenario {
 	return Scenario{Name: "guardian", Title: "an agent that loops receives a message of the guardian", trials: func(k *kit) []trial {
 		return []trial{
 			{name: "an agent goes round in circles", do: k.circles},
 			{name: "the guardian sees it", do: k.seen},
 			{name: "it tells the agent", do: k.nudged},
-			{name: "the agent has heard it", do: k.heeded},
+			{name: "the agent has heard it", do: k.received},
 		}
 	}}
 }
 
-// rounds is more often than the rules let the same call go by.
+// rounds is the number of identical tool calls: above the limit of the guardian's rules.
 const rounds = 8
 
 func (k *kit) circles(ctx context.Context) (string, error) {
@@ -33,7 +33,7 @@ func (k *kit) circles(ctx context.Context) (string, error) {
 	if err := k.submit(ctx, "Read a file that is not there.", append(script, k.waitMessage(), complete("{{message}}"))...); err != nil {
 		return "", err
 	}
-	return k.atWorkSaid(ctx)
+	return k.runningStep(ctx)
 }
 
 func (k *kit) seen(ctx context.Context) (string, error) {
@@ -42,12 +42,12 @@ func (k *kit) seen(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if !a.NeedsSteering {
-		return "", k.wrong("It made the same call %d times, and the guardian says %s: %s", rounds, a.Verdict, a.Summary)
+		return "", k.wrong("The agent made the same call %d times, but the guardian's verdict is %s: %s", rounds, a.Verdict, a.Summary)
 	}
 	return fmt.Sprintf("By %s it needs steering; evidence: events %s.", a.Source, strings.Trim(fmt.Sprint(a.Evidence), "[]")), nil
 }
 
-// nudged looks for what was sent: by the analysis before, or by a cycle that came first.
+// nudged finds the intervention that was sent, by the analysis of the step before or by an earlier cycle.
 func (k *kit) nudged(ctx context.Context) (string, error) {
 	var sent client.Intervention
 	err := waitUntil(ctx, func() (bool, error) {
@@ -67,13 +67,13 @@ func (k *kit) nudged(ctx context.Context) (string, error) {
 	return fmt.Sprintf("A %s, message %s: %s.", sent.Level, render.Short(m.ID), strings.ReplaceAll(m.State, "_", " ")), err
 }
 
-func (k *kit) heeded(ctx context.Context) (string, error) {
+func (k *kit) received(ctx context.Context) (string, error) {
 	t, err := k.completed(ctx)
 	if err != nil {
 		return "", err
 	}
 	if !strings.Contains(string(t.Result), "[GUARDIAN INTERVENTION") {
-		return "", k.wrong("The agent waited for a message, and what it heard is %s.", render.OneLine(string(t.Result), 200))
+		return "", k.wrong("The message to the agent is not from the guardian: %s.", render.OneLine(string(t.Result), 200))
 	}
 	return "Its result is what the guardian told it.", nil
 }

@@ -18,27 +18,27 @@ import (
 )
 
 const (
-	askTime   = 30 * time.Second // for one question to the server
+	askTime   = 30 * time.Second // timeout of one request
 	lookEvery = 50 * time.Millisecond
 	pollTime  = 5 * time.Second
-	// troubleTime is how long something may fail that a task needs for its sandbox.
+	// troubleTime is how long a task may wait for a failing dependency before a step fails.
 	troubleTime = 30 * time.Second
 )
 
-// kit is what the trials of one run share.
+// kit is the state that the steps of one scenario share.
 type kit struct {
 	Config
 
-	name  string   // of the scenario
-	fixed bool     // of the scenario: see [Scenario]
-	tasks []string // that it has made, the newest last
+	name  string   // name of the scenario
+	fixed bool     // see [Scenario]
+	tasks []string // IDs of the created tasks, the newest last
 	repo  *repository
-	box   string // the sandbox that its trials look at
+	box   string // ID of the sandbox that the steps use
 
-	trouble time.Time // since when the newest task waits for something that fails
+	trouble time.Time // since when the newest task waits for a failing dependency; zero: it does not
 }
 
-// waitUntil asks until the answer is true. An error ends it, unless asking again may help.
+// waitUntil calls ask until it returns true or an error. An error that may pass does not end the wait.
 func waitUntil(ctx context.Context, ask func() (bool, error)) error {
 	for {
 		done, err := ask()
@@ -51,13 +51,13 @@ func waitUntil(ctx context.Context, ask func() (bool, error)) error {
 	}
 }
 
-// passing reports whether an error is one after which asking again may help.
+// passing reports whether a repetition of the request may succeed.
 func passing(err error) bool {
 	code := task.CodeOf(err)
 	return code == task.CodeUnavailable || code == task.CodeConflict
 }
 
-// newest is the task that the trials are about; empty: there is none yet.
+// newest returns the ID of the newest task; empty: no task exists yet.
 func (k *kit) newest() string {
 	if len(k.tasks) == 0 {
 		return ""
@@ -65,7 +65,7 @@ func (k *kit) newest() string {
 	return k.tasks[len(k.tasks)-1]
 }
 
-// next is the command that tells more of what went wrong.
+// next returns the command that explains a failed step.
 func (k *kit) next() string {
 	if k.newest() == "" {
 		return "omoi doctor"
@@ -73,7 +73,7 @@ func (k *kit) next() string {
 	return "omoi why " + render.Short(k.newest())
 }
 
-// why asks the server why the task is where it is, also when the check's own time is over.
+// why returns the server's explanation of the newest task's state. A timeout of the scenario does not stop the request.
 func (k *kit) why(ctx context.Context) string {
 	if k.newest() == "" {
 		return ""
@@ -87,7 +87,7 @@ func (k *kit) why(ctx context.Context) string {
 	return render.Clean(found.Why)
 }
 
-// ready asks whether the server has all that it needs.
+// ready checks that the server and all required dependencies are up.
 func (k *kit) ready(ctx context.Context) (string, error) {
 	state, err := k.API.Ready(ctx)
 	if err != nil {
@@ -99,27 +99,27 @@ func (k *kit) ready(ctx context.Context) (string, error) {
 		}
 	}
 	if !state.Ready {
-		return "", &stopError{verdict: Fail, text: "The server says that it is not ready.", next: "omoi doctor"}
+		return "", &stopError{verdict: Fail, text: "The server is not ready.", next: "omoi doctor"}
 	}
 	info, err := k.API.Info(ctx)
 	return fmt.Sprintf("%s answers, version %s; everything that it needs is up.", k.API.BaseURL(), info.Version), err
 }
 
-// execution is the execution_config of a task: its script.
+// execution returns the execution_config of a task with a script. The error includes that of ctx.
 func execution(ctx context.Context, steps []map[string]any) (json.RawMessage, error) {
 	raw, err := json.Marshal(map[string]any{"script": map[string]any{"steps": steps}})
 	return raw, errors.Join(err, ctx.Err())
 }
 
-// title is that of the check's tasks and tickets.
+// title returns the title of the check's tasks and tickets.
 func (k *kit) title() string { return "omoi check " + k.name }
 
 func say(text string) map[string]any { return map[string]any{"say": text} }
 
 func bash(command string) map[string]any { return map[string]any{"bash": command} }
 
-// waitMessage holds the agent until it gets a message, and no longer than the check may take: one that was killed
-// tells it nothing.
+// waitMessage returns the step in which the agent waits for a message, at most for the timeout of the check: the task
+// of a killed check ends then.
 func (k *kit) waitMessage() map[string]any {
 	return map[string]any{"wait_message": map[string]any{"timeout_s": k.Timeout.Seconds()}}
 }
@@ -128,7 +128,7 @@ func complete(output string) map[string]any {
 	return map[string]any{"complete": map[string]any{"output": output, "success": true}}
 }
 
-// submit gives the scripted agent something to do, without a repository.
+// submit creates a task of the scripted agent without a repository.
 func (k *kit) submit(ctx context.Context, text string, script ...map[string]any) error {
 	project, err := k.project(ctx)
 	if err != nil {
@@ -139,8 +139,8 @@ func (k *kit) submit(ctx context.Context, text string, script ...map[string]any)
 	return err
 }
 
-// create creates a task of the scripted agent. A Ctrl-C does not end the request: there would be a task that nobody
-// knows of.
+// create creates a task of the scripted agent. A Ctrl-C does not interrupt the request, so that the task is known and
+// cleaned up.
 func (k *kit) create(ctx context.Context, in client.CreateTaskRequest, script ...map[string]any) (client.Task, error) {
 	var err error
 	in.Agent, in.Provider = task.AgentScripted, k.Provider
@@ -156,7 +156,7 @@ func (k *kit) create(ctx context.Context, in client.CreateTaskRequest, script ..
 	return made, err
 }
 
-// until waits until the newest task is as the trial wants it. One that has ended otherwise says why.
+// until waits until fact holds for the newest task. A task that ends otherwise, or that gets no sandbox, is an error.
 func (k *kit) until(ctx context.Context, fact func(client.Task) bool) (t client.Task, err error) {
 	err = waitUntil(ctx, func() (bool, error) {
 		if t, err = k.API.Task(ctx, k.newest()); err != nil {
@@ -167,7 +167,7 @@ func (k *kit) until(ctx context.Context, fact func(client.Task) bool) (t client.
 			return true, nil
 		case t.Status.Final() && t.PendingCommand == nil:
 			return false, k.wrong("%s", k.why(ctx))
-		case k.hopeless(t):
+		case k.stuck(t):
 			return false, k.unplaced(t)
 		}
 		return false, nil
@@ -180,8 +180,7 @@ func (k *kit) completed(ctx context.Context) (client.Task, error) {
 	return k.until(ctx, func(t client.Task) bool { return t.Status == task.StatusCompleted })
 }
 
-// atWork waits until the agent of the newest task has come to where it waits for a message, in another sandbox than
-// the one before.
+// atWork waits until the agent of the newest task waits for a message in a sandbox other than the previous one.
 func (k *kit) atWork(ctx context.Context) (client.Task, error) {
 	other := func(e client.Event) bool { return e.SandboxID != k.box }
 	if _, err := k.heard(ctx, event.AgentWaiting, other); err != nil {
@@ -196,7 +195,7 @@ func (k *kit) atWork(ctx context.Context) (client.Task, error) {
 	return t, err
 }
 
-// heard waits for an event of the newest task; nil fits all of the type.
+// heard waits for an event of the newest task. A nil fits accepts every event of the type.
 func (k *kit) heard(ctx context.Context, kind string, fits func(client.Event) bool) (found client.Event, err error) {
 	cursor := ""
 	err = waitUntil(ctx, func() (bool, error) {
@@ -211,9 +210,9 @@ func (k *kit) heard(ctx context.Context, kind string, fits func(client.Event) bo
 			}
 		}
 		if page.NextCursor == nil {
-			return false, k.wrong("There is no event %s. %s", kind, k.why(ctx))
+			return false, k.wrong("The task ended without the event %s. %s", kind, k.why(ctx))
 		}
-		if t, err := k.API.Task(ctx, k.newest()); err == nil && k.hopeless(t) {
+		if t, err := k.API.Task(ctx, k.newest()); err == nil && k.stuck(t) {
 			return false, k.unplaced(t)
 		}
 		cursor = *page.NextCursor
@@ -222,9 +221,9 @@ func (k *kit) heard(ctx context.Context, kind string, fits func(client.Event) bo
 	return found, err
 }
 
-// hopeless reports whether a task waits for what does not come by waiting: a host that has such sandboxes, or that
-// something answers which has not for a while.
-func (k *kit) hopeless(t client.Task) bool {
+// stuck reports whether a task waits in vain: for a host that does not exist, or for a dependency that has failed
+// longer than [troubleTime].
+func (k *kit) stuck(t client.Task) bool {
 	switch {
 	case t.WaitingFor.Code == "" || t.Status == task.StatusRunning:
 		k.trouble = time.Time{}
@@ -239,15 +238,15 @@ func (k *kit) unplaced(t client.Task) error {
 	return &stopError{verdict: Fail, text: "The task gets no sandbox: " + render.Clean(t.WaitingFor.Message) + ".", next: "omoi doctor"}
 }
 
-// events are all that the newest task has reported so far.
+// events returns all events of the newest task so far.
 func (k *kit) events(ctx context.Context) (history, error) {
 	return taskcmd.AllEvents(ctx, k.API, k.newest())
 }
 
-// history is what a task has reported.
+// history is the list of a task's events.
 type history []client.Event
 
-// count counts events of a type.
+// count returns the number of events of a type.
 func (h history) count(kind string) (n int) {
 	for _, e := range h {
 		if e.Type == kind {
@@ -257,7 +256,7 @@ func (h history) count(kind string) (n int) {
 	return n
 }
 
-// edits counts changes of files that came with a diff.
+// edits returns the number of file edits that have a diff with an added line.
 func (h history) edits() (n int) {
 	for _, e := range h {
 		var d struct {
@@ -270,7 +269,7 @@ func (h history) edits() (n int) {
 	return n
 }
 
-// printed is what a command has printed, run by run.
+// printed returns the outputs of a command, one for each run.
 func (h history) printed(command string) (results []string) {
 	runs := map[string]bool{}
 	for _, e := range h {

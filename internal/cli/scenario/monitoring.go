@@ -12,16 +12,16 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// monitoring checks that all monitoring finds a running sandbox.
+// monitoring checks that guardian, conductor and the status routes find a running sandbox.
 func monitoring() Scenario {
 	return Scenario{Name: "monitoring", Title: "guardian and conductor find an active sandbox", trials: func(k *kit) []trial {
 		return []trial{
 			{name: "a sandbox task is running", do: k.watched},
-			{name: "the monitoring finds its sandbox", alone: true, do: k.atWorkOnly(k.monitored)},
-			{name: "the guardian finds it", alone: true, do: k.atWorkOnly(k.guarded)},
-			{name: "the conductor finds it", alone: true, do: k.atWorkOnly(k.conducted)},
-			{name: "its id leads to its trajectory", alone: true, do: k.atWorkOnly(k.resolved)},
-			{name: "what its agent says is collected", alone: true, do: k.atWorkOnly(k.collected)},
+			{name: "the monitoring finds its sandbox", alone: true, do: k.withSandbox(k.monitored)},
+			{name: "the guardian finds it", alone: true, do: k.withSandbox(k.guarded)},
+			{name: "the conductor finds it", alone: true, do: k.withSandbox(k.conducted)},
+			{name: "its id leads to its trajectory", alone: true, do: k.withSandbox(k.resolved)},
+			{name: "what its agent says is collected", alone: true, do: k.withSandbox(k.collected)},
 		}
 	}}
 }
@@ -32,7 +32,7 @@ func (k *kit) watched(ctx context.Context) (string, error) {
 	if err := k.submit(ctx, "Run while omoi is checked.", say("I am watched."), bash(commandShow), k.waitMessage(), complete("done")); err != nil {
 		return "", err
 	}
-	return k.atWorkSaid(ctx)
+	return k.runningStep(ctx)
 }
 
 func (k *kit) monitored(ctx context.Context) (string, error) {
@@ -45,11 +45,11 @@ func (k *kit) monitored(ctx context.Context) (string, error) {
 			return fmt.Sprintf("It is active; sandboxes active now: %d.", found.Active), nil
 		}
 	}
-	return "", k.wrong("Of %d active sandboxes none is %s.", found.Active, k.box)
+	return "", k.wrong("%d active sandboxes are listed, but not %s.", found.Active, k.box)
 }
 
-// atWorkOnly returns a step that needs the sandbox of the first step.
-func (k *kit) atWorkOnly(do func(context.Context) (string, error)) func(context.Context) (string, error) {
+// withSandbox returns a step that is skipped if the first step found no sandbox.
+func (k *kit) withSandbox(do func(context.Context) (string, error)) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		if k.box == "" {
 			return "", skip("", "This check has no active sandbox.")
@@ -58,7 +58,7 @@ func (k *kit) atWorkOnly(do func(context.Context) (string, error)) func(context.
 	}
 }
 
-// supervision is the state of guardian and conductor, which must not be switched off.
+// supervision returns the status of guardian and conductor. The step is skipped if both are switched off.
 func (k *kit) supervision(ctx context.Context) (status client.MonitorStatus, err error) {
 	err = waitUntil(ctx, func() (bool, error) {
 		status, err = k.API.MonitorStatus(ctx)
@@ -70,7 +70,8 @@ func (k *kit) supervision(ctx context.Context) (status client.MonitorStatus, err
 	return status, err
 }
 
-// guarded has the guardian run, and waits for what it thinks. A key that may not do that waits for the next run.
+// guarded triggers the guardian and waits for its analysis. A key without the scope admin waits for the next scheduled
+// cycle.
 func (k *kit) guarded(ctx context.Context) (string, error) {
 	if _, err := k.supervision(ctx); err != nil {
 		return "", err
@@ -86,18 +87,18 @@ func (k *kit) guarded(ctx context.Context) (string, error) {
 		}
 		return last.SandboxID == k.box, err
 	})
-	return judgedWords(last), err
+	return verdictText(last), err
 }
 
-// judgedWords say what a cycle made of a sandbox, and by whose word.
-func judgedWords(j client.GuardianAnalysis) string {
+// verdictText renders the verdict of an analysis and its source.
+func verdictText(j client.GuardianAnalysis) string {
 	if j.SpokenBy == "none" {
 		return "The guardian has analyzed it: no rule matched and no model was asked (" + j.Verdict + ")."
 	}
 	return "The guardian has analyzed it: " + j.Verdict + ", by " + j.SpokenBy + "."
 }
 
-// resolved asks by the id of the sandbox for what is thought of its agent, and by one that there is not.
+// resolved requests an analysis by the sandbox ID, and expects 404 for an unknown ID.
 func (k *kit) resolved(ctx context.Context) (string, error) {
 	a, err := k.API.Analyze(ctx, k.box, true)
 	switch {
@@ -107,9 +108,9 @@ func (k *kit) resolved(ctx context.Context) (string, error) {
 		return "", k.wrong("Sandbox %s led to sandbox %s, task %s, with %d events.", k.box, a.AgentID, a.TaskID, a.Length)
 	}
 	if _, err := k.API.Analyze(ctx, task.NewID(), true); task.CodeOf(err) != task.CodeNotFound {
-		return "", k.wrong("An id that nobody has led to an analysis, not to 404: %v.", err)
+		return "", k.wrong("An unknown ID led to an analysis, expected 404: %v.", err)
 	}
-	return fmt.Sprintf("It leads to task %s and %s; an id that nobody has leads to none.", render.Short(a.TaskID), render.Count(a.Length, "event")), nil
+	return fmt.Sprintf("It leads to task %s and %s; an unknown ID leads to none.", render.Short(a.TaskID), render.Count(a.Length, "event")), nil
 }
 
 func (k *kit) collected(ctx context.Context) (string, error) {
@@ -119,14 +120,14 @@ func (k *kit) collected(ctx context.Context) (string, error) {
 			return "", err
 		}
 		if len(page.Events) == 0 || !strings.Contains(string(page.Events[0].EventData), want) {
-			return "", k.wrong("Among %d events %s none says %q.", page.TotalCount, kind, want)
+			return "", k.wrong("None of %d events %s contains %q.", page.TotalCount, kind, want)
 		}
 	}
 	return "What it said and what its command printed stand among the events of its sandbox.", nil
 }
 
-// conducted has the conductor run, and waits for what a run thinks that began since. Its own interval is long, so a key that
-// may not ask it is content with what it last thought.
+// conducted triggers the conductor and waits for an analysis of a cycle that started later. The conductor's interval is
+// long: a key without the scope admin accepts the last analysis.
 func (k *kit) conducted(ctx context.Context) (string, error) {
 	status, err := k.supervision(ctx)
 	if err != nil {
@@ -134,7 +135,7 @@ func (k *kit) conducted(ctx context.Context) (string, error) {
 	}
 	switch err := k.askToRun(ctx, "conductor"); {
 	case task.CodeOf(err) == task.CodeForbidden && status.Conductor.Last == nil:
-		return "", skip("", "The conductor has not run yet, and only a key with the scope admin may ask it to.")
+		return "", skip("", "The conductor has not run yet. Only a key with the scope admin can trigger it.")
 	case task.CodeOf(err) == task.CodeForbidden:
 		return counted(*status.Conductor.Last), nil
 	case err != nil:
@@ -142,7 +143,7 @@ func (k *kit) conducted(ctx context.Context) (string, error) {
 	}
 	var found *client.ConductorAnalysis
 	err = waitUntil(ctx, func() (bool, error) {
-		found, err = k.thoughtSince(ctx, status.Conductor)
+		found, err = k.newAnalysis(ctx, status.Conductor)
 		return found != nil, err
 	})
 	if err != nil {
@@ -155,9 +156,9 @@ func counted(a client.ConductorAnalysis) string {
 	return fmt.Sprintf("The conductor has analyzed %s: %s.", render.Count(a.Agents, "agent"), a.Status)
 }
 
-// thoughtSince is what the conductor thought since then, in a run that had not begun; nil: nothing yet. What a run thinks
-// that was under way may leave out an agent that runs now.
-func (k *kit) thoughtSince(ctx context.Context, then client.ConductorStatus) (*client.ConductorAnalysis, error) {
+// newAnalysis returns an analysis of a conductor cycle that started after then; nil: none yet. A cycle that was
+// already running may have missed the new sandbox.
+func (k *kit) newAnalysis(ctx context.Context, then client.ConductorStatus) (*client.ConductorAnalysis, error) {
 	page, err := k.API.ConductorAnalyses(ctx, len(then.Schedule.Recent)+1, "")
 	if err != nil {
 		return nil, err
@@ -165,7 +166,7 @@ func (k *kit) thoughtSince(ctx context.Context, then client.ConductorStatus) (*c
 	for _, a := range page.Items {
 		switch {
 		case then.Last != nil && a.ID == then.Last.ID:
-			return nil, nil //nolint:nilnil // it runs still
+			return nil, nil //nolint:nilnil // no newer analysis yet
 		case !slices.ContainsFunc(then.Schedule.Recent, func(r client.ScheduleRun) bool { return r.RunID == a.CycleID }):
 			return &a, nil
 		}
@@ -173,7 +174,7 @@ func (k *kit) thoughtSince(ctx context.Context, then client.ConductorStatus) (*c
 	return nil, nil //nolint:nilnil // not found yet
 }
 
-// askToRun triggers guardian or conductor now. A trigger during a run starts one run after it.
+// askToRun triggers guardian or conductor. A trigger during a cycle starts one more cycle afterwards.
 func (k *kit) askToRun(ctx context.Context, name string) error {
 	return waitUntil(ctx, func() (bool, error) {
 		_, err := k.API.AskSchedule(ctx, name, "run", "a check")

@@ -12,8 +12,8 @@ import (
 	"github.com/omoi-dev/omoi/api/client"
 )
 
-// What the conductor thinks in a run that was under way is not the answer to the check: the sandbox may be missing there.
-func TestTheConductorsOwnRunIsWaitedFor(t *testing.T) {
+// The analysis of a cycle that was already running does not pass the step: the cycle may have missed the sandbox.
+func TestConducted_WaitsForACycleOfItsOwn(t *testing.T) {
 	t.Parallel()
 	older, underWay := client.ConductorAnalysis{ID: "a1", CycleID: "r1"}, client.ConductorAnalysis{ID: "a2", CycleID: "r2", Agents: 7}
 	own := client.ConductorAnalysis{ID: "a3", CycleID: "r3", Agents: 1, Status: "unknown"}
@@ -48,9 +48,9 @@ func TestTheConductorsOwnRunIsWaitedFor(t *testing.T) {
 	require.EqualValues(t, 1, asked.Load())
 }
 
-func TestACycleWithoutAnOpinionIsNobodysWord(t *testing.T) {
+func TestJudgedWords(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "The guardian has analyzed it: no rule matched and no model was asked (unknown).",
-		judgedWords(client.GuardianAnalysis{SpokenBy: "none", Verdict: "unknown"}))
-	require.Equal(t, "The guardian has analyzed it: steer, by rules.", judgedWords(client.GuardianAnalysis{SpokenBy: "rules", Verdict: "steer"}))
+		verdictText(client.GuardianAnalysis{SpokenBy: "none", Verdict: "unknown"}))
+	require.Equal(t, "The guardian has analyzed it: steer, by rules.", verdictText(client.GuardianAnalysis{SpokenBy: "rules", Verdict: "steer"}))
 }

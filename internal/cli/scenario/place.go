@@ -16,10 +16,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// projectName is the project of all checks that need no repository. It stays, so that there is one.
+// projectName is the name of the project for checks without a repository. The project is kept.
 const projectName = "omoi-check"
 
-// project finds or makes it. The guardian may act there: a check looks whether it does.
+// project finds or creates the project of the checks, with automatic steering, which the guardian check needs.
 func (k *kit) project(ctx context.Context) (string, error) {
 	projects, err := taskcmd.AllProjects(k.API, ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ func (k *kit) project(ctx context.Context) (string, error) {
 
 func (k *kit) usable(ctx context.Context, p client.Project) (string, error) {
 	if p.Paused {
-		return "", &stopError{verdict: Fail, text: "The project " + p.Name + " is paused, so that no task of a check begins.", next: "omoi project resume " + p.Name}
+		return "", &stopError{verdict: Fail, text: "The project " + p.Name + " is paused: tasks of a check do not start.", next: "omoi project resume " + p.Name}
 	}
 	if p.AutoSteering != nil && *p.AutoSteering {
 		return p.ID, nil
@@ -48,13 +48,13 @@ func (k *kit) usable(ctx context.Context, p client.Project) (string, error) {
 	return p.ID, err
 }
 
-// repository is where the tasks of a check work.
+// repository is the repository of a check's tasks.
 type repository struct {
 	name string
-	own  bool // it is the checks' own, and what was made there can be taken back
+	own  bool // created by the checks: branches and pull requests are removed
 }
 
-// place finds or makes the repository, and its project.
+// place finds or creates the repository and its project.
 func (k *kit) place(ctx context.Context) (string, error) {
 	k.repo = &repository{name: k.Repo}
 	project := client.CreateProjectRequest{Repo: k.Repo}
@@ -66,23 +66,24 @@ func (k *kit) place(ctx context.Context) (string, error) {
 		}
 	}
 	_, err := k.API.CreateProject(ctx, project)
-	if task.CodeOf(err) == task.CodeConflict { // it was there
+	if task.CodeOf(err) == task.CodeConflict { // the project exists
 		err = nil
 	}
 	return "The repository is " + k.repo.name + ".", k.refused(err)
 }
 
-// makeRepository makes a bare repository with one commit where there is none. It appears whole or not at all.
+// makeRepository creates a bare repository with one commit, unless path exists. The rename at the end makes the
+// creation atomic.
 func makeRepository(ctx context.Context, path string) (err error) {
 	if _, err := os.Stat(path); err == nil {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return fmt.Errorf("make a place for a repository: %w", err)
+		return fmt.Errorf("create the folder of the repository: %w", err)
 	}
 	draft, err := os.MkdirTemp(filepath.Dir(path), "draft-")
 	if err != nil {
-		return fmt.Errorf("make a place for a repository: %w", err)
+		return fmt.Errorf("create the folder of the repository: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(draft)) }()
 	bare := filepath.Join(draft, "remote.git")
@@ -100,13 +101,13 @@ func makeRepository(ctx context.Context, path string) (err error) {
 	if _, err = git(ctx, "-C", bare, "update-ref", "refs/heads/main", commit); err != nil {
 		return err
 	}
-	if err := os.Rename(bare, path); err != nil && !errors.Is(err, fs.ErrExist) { // another check was faster
-		return fmt.Errorf("put the repository in its place: %w", err)
+	if err := os.Rename(bare, path); err != nil && !errors.Is(err, fs.ErrExist) { // another check has created the repository
+		return fmt.Errorf("move the repository to its path: %w", err)
 	}
 	return nil
 }
 
-// forget takes back what a task that has a branch has made in the checks' own repository.
+// forget removes the branch and the pull request of a task from the checks' own repository.
 func (r *repository) forget(ctx context.Context, t client.Task) error {
 	_, err := git(ctx, "-C", r.name, "update-ref", "-d", "refs/heads/"+*t.Branch)
 	if t.PullNumber != nil {
@@ -117,25 +118,25 @@ func (r *repository) forget(ctx context.Context, t client.Task) error {
 	return err
 }
 
-// pullRecord is the file that plays a pull request in a local repository.
+// pullRecord returns the file that represents a pull request in a local repository.
 func pullRecord(repo string, number int) string {
 	return filepath.Join(repo, "omoi", "pulls", strconv.Itoa(number)+".json")
 }
 
-// refused says what to do where the server cannot see a repository that is here.
+// refused adds the next step to the error of a server that cannot use the checks' own repository.
 func (k *kit) refused(err error) error {
 	if err == nil || !k.repo.own || task.CodeOf(err) != task.CodeInvalid {
 		return err
 	}
 	return &stopError{
-		verdict: Fail, text: fmt.Sprintf("The server does not work on %s, the repository of the checks on this machine: %s", k.repo.name, task.MessageOf(err)),
+		verdict: Fail, text: fmt.Sprintf("The server cannot use %s, the repository of the checks on this machine: %s", k.repo.name, task.MessageOf(err)),
 		next: "omoi check <check> --repo <owner/name, or a path on the server's machine>",
 	}
 }
 
-// git runs git without the caller's own settings, and without input.
+// git runs git without the user's configuration and without prompts.
 func git(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", args...) //nolint:gosec // G204: our own arguments
+	cmd := exec.CommandContext(ctx, "git", args...) //nolint:gosec // G204: constant arguments and own paths
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",
 		"GIT_AUTHOR_NAME=omoi", "GIT_AUTHOR_EMAIL=omoi@example.invalid",
 		"GIT_COMMITTER_NAME=omoi", "GIT_COMMITTER_EMAIL=omoi@example.invalid")

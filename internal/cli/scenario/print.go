@@ -9,21 +9,21 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/render"
 )
 
-// Printer writes results: each step as it comes, or with JSON all of them in the end.
+// Printer prints results: each step when it ends, or with JSON all results at the end.
 type Printer struct {
 	W     io.Writer
 	Style render.Style
 	JSON  bool
 }
 
-// Begin writes the head of a scenario.
+// Begin prints the head of a scenario.
 func (p *Printer) Begin(c Scenario) {
 	if !p.JSON {
 		_, _ = fmt.Fprintf(p.W, "%s: %s\n", p.Style.Bold(c.Name), c.Title)
 	}
 }
 
-// Step writes the outcome of a step; of 0: how many follow is not known.
+// Step prints the outcome of a step. Number 0 is the cleanup; if of is 0, the total is unknown.
 func (p *Printer) Step(number, of int, s Step) {
 	if p.JSON {
 		return
@@ -52,11 +52,11 @@ func (p *Printer) verdict(v Verdict) string {
 	return p.Style.Yellow(string(v))
 }
 
-// End writes the sums, or all results as JSON.
+// End prints a summary table, or all results as JSON.
 func (p *Printer) End(results []Result) error {
 	if p.JSON {
 		return render.JSON(p.W, struct {
-			OK     bool     `json:"ok"` // no FAIL
+			OK     bool     `json:"ok"` // no step failed
 			Checks []Result `json:"checks"`
 		}{Err(results) == nil, append([]Result{}, results...)})
 	}

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// The number that the example's program computes: C(n, k).
+// The program of the example computes C(chooseN, chooseK).
 const (
 	chooseN = 50
 	chooseK = 25
 )
 
-// The example's program is in awk, which every sandbox has. It prints the bare number; with prettyLine in the place of
-// plainLine it prints thousands separators.
+// The program of the example is written in awk, which every sandbox has. The program prints the bare number; with
+// prettyLine instead of plainLine, thousands separators too.
 const (
 	programFile = "binomial.awk"
 	programRun  = "awk -f binomial.awk"
@@ -36,16 +36,16 @@ BEGIN {
 ` + plainLine + "\n}\n"
 )
 
-// exampleEdits is how many changes of files the example makes.
+// exampleEdits is the number of file edits in the example.
 const exampleEdits = 2
 
-// exampleText is the example's task, as a user would write it.
+// exampleText returns the description of the example's task.
 func exampleText() string {
 	return fmt.Sprintf("Write %s that computes C(%d,%d), run it, then make it print with thousands separators, run it again, commit.",
 		programFile, chooseN, chooseK)
 }
 
-// exampleSteps are what the scripted agent does.
+// exampleSteps returns the script of the example.
 func exampleSteps() []map[string]any {
 	type step = map[string]any
 	return []step{
@@ -60,10 +60,10 @@ func exampleSteps() []map[string]any {
 	}
 }
 
-// expected is the number, computed here by other means.
+// expected returns the number, computed by math/big.
 func expected() string { return new(big.Int).Binomial(chooseN, chooseK).String() }
 
-// grouped puts thousands separators into a number.
+// grouped inserts thousands separators.
 func grouped(digits string) string {
 	var parts []string
 	for len(digits) > 3 {

@@ -13,51 +13,51 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Verdict is the outcome of a trial, or of a whole scenario.
+// Verdict is the outcome of a step or of a scenario.
 type Verdict string
 
-// The verdicts.
+// Values of [Verdict].
 const (
 	Pass Verdict = "PASS"
 	Fail Verdict = "FAIL"
-	Skip Verdict = "SKIP" // it could not be tried; Detail says why
+	Skip Verdict = "SKIP" // not tried; Detail says why
 )
 
-// Scenario is a list of trials.
+// Scenario is a list of steps with a name.
 type Scenario struct {
-	Name  string // as on the command line
-	Title string // what it proves
-	fixed bool   // its command has no flags for the repository and the sandbox provider
-	// trials makes them for one run.
+	Name  string // name on the command line
+	Title string // what a pass proves
+	fixed bool   // the command has no flags --repo and --provider
+	// trials returns the steps of one run.
 	trials func(k *kit) []trial
 }
 
-// Checks are those of an installation, in the order in which one builds on another.
+// Checks returns the checks of an installation, from basic to advanced.
 func Checks() []Scenario {
 	return []Scenario{agentCheck(), flow(), e2e(), monitoring(), guardian(), diagnosis()}
 }
 
-// trial is one of the steps of a scenario.
+// trial is one step of a scenario.
 type trial struct {
 	name string
-	// alone: it is tried although one before it has failed.
+	// alone reports that the step runs although an earlier step has failed.
 	alone bool
-	// do answers in a sentence what it saw; with an error the sentence is not read.
+	// do runs the step and returns a sentence about the result. With an error, the sentence is ignored.
 	do func(ctx context.Context) (string, error)
 }
 
-// Step is the outcome of a trial.
+// Step is the outcome of one step.
 type Step struct {
 	Name    string  `json:"name"`
 	Verdict Verdict `json:"verdict"`
 	Detail  string  `json:"detail"`
-	Next    string  `json:"next,omitempty"` // the command to type
+	Next    string  `json:"next,omitempty"` // command to run next
 	Seconds float64 `json:"seconds"`
 
 	err error
 }
 
-// Result is the outcome of a scenario, whose last step is the cleanup, or of steps that something else carried out ([ResultOf]).
+// Result is the outcome of a scenario. The last step of a scenario is the cleanup; a result of [ResultOf] has none.
 type Result struct {
 	Name    string  `json:"name"`
 	Title   string  `json:"title"`
@@ -66,21 +66,21 @@ type Result struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// Config configures scenarios.
+// Config configures a run of scenarios.
 type Config struct {
 	API      *client.Client
-	Home     string        // of this installation: where the repository of the checks is kept
+	Home     string        // OMOI_HOME, which holds the checks' own repository
 	Repo     string        // owner/name, or a path on the server's machine; empty: the checks' own
-	Provider string        // of sandboxes; empty: the server's first
-	Timeout  time.Duration // of one scenario, without its cleaning up
-	// Begin and Report are called for each scenario and step; number 0 is the cleanup.
+	Provider string        // sandbox provider; empty: the server's default
+	Timeout  time.Duration // timeout of one scenario, without its cleanup
+	// Begin is called before each scenario, Report after each step. Number 0 is the cleanup.
 	Begin  func(Scenario)
 	Report func(number, of int, s Step)
 }
 
-var errLate = errors.New("the time of the scenario is over")
+var errLate = errors.New("timeout of the scenario")
 
-// Run runs scenarios one after the other, until ctx ends.
+// Run runs scenarios one after the other. When ctx ends, the current one cleans up and Run returns.
 func (c Config) Run(ctx context.Context, all []Scenario) []Result {
 	var results []Result
 	for _, one := range all {
@@ -107,7 +107,7 @@ func (c Config) run(ctx context.Context, one Scenario) Result {
 	return r
 }
 
-// ResultOf is the result of steps that something else carried out.
+// ResultOf returns a result for steps that ran outside this package.
 func ResultOf(name, title string, steps []Step) Result {
 	r := Result{Name: name, Title: title, Verdict: verdictOf(steps), Steps: steps}
 	for _, s := range steps {
@@ -156,7 +156,7 @@ func (k *kit) try(ctx context.Context, t trial) Step {
 	return s
 }
 
-// said is what an error says, and what to do next by its own word, or by ours.
+// said returns the text of an error, and the next step that it names, or else a command that explains it.
 func (k *kit) said(err error) (detail, next string) {
 	ours := k.next()
 	err = exit.InFlags(err, func(flag string) bool { return !k.fixed && (flag == "repo" || flag == "provider") })
@@ -171,7 +171,7 @@ func (k *kit) said(err error) (detail, next string) {
 	return detail, cmp.Or(next, ours)
 }
 
-// stopError is why a trial has not passed.
+// stopError is an error with a verdict and the next command.
 type stopError struct {
 	verdict Verdict
 	text    string
@@ -180,17 +180,17 @@ type stopError struct {
 
 func (e *stopError) Error() string { return e.text }
 
-// skip says why something cannot be tried here, and what to type so that it can be.
+// skip returns the error of a step that cannot run. next is the command that would enable it; may be empty.
 func skip(next, format string, args ...any) error {
 	return &stopError{verdict: Skip, text: fmt.Sprintf(format, args...), next: next}
 }
 
-// wrong says what is not as it should be.
+// wrong returns the error of a failed expectation.
 func (k *kit) wrong(format string, args ...any) error {
 	return &stopError{verdict: Fail, text: fmt.Sprintf(format, args...), next: k.next()}
 }
 
-// verdictOf is FAIL if one step failed, SKIP if none passed.
+// verdictOf returns FAIL if a step failed, else PASS if a step passed, else SKIP.
 func verdictOf(steps []Step) Verdict {
 	found := Skip
 	for _, s := range steps {
@@ -201,8 +201,8 @@ func verdictOf(steps []Step) Verdict {
 	return found
 }
 
-// Err is nil without a FAIL; else it has the exit code of the first one: 3 where no server answers, 4 where
-// something is not allowed, and 1.
+// Err returns nil if no step failed. Else its exit code is that of the first failure: 3 if no server answered, 4 if the
+// key lacks a scope, otherwise 1.
 func Err(results []Result) error {
 	for _, r := range results {
 		for _, s := range r.Steps {

@@ -16,7 +16,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// runOf carries trials out that ask no server.
+// runOf runs steps that use no server.
 func runOf(ctx context.Context, limit time.Duration, trials ...trial) Result {
 	c := Config{Timeout: limit, Begin: func(Scenario) {}, Report: func(int, int, Step) {}}
 	return c.Run(ctx, []Scenario{{Name: "one", trials: func(*kit) []trial { return trials }}})[0]
@@ -33,7 +33,7 @@ func verdicts(r Result) (all []Verdict) {
 	return all
 }
 
-func TestAFailureSkipsWhatNeedsIt(t *testing.T) {
+func TestRun_SkipsStepsAfterAFailure(t *testing.T) {
 	t.Parallel()
 	r := runOf(t.Context(), time.Minute,
 		trial{name: "a", do: says("fine", nil)},
@@ -52,7 +52,7 @@ func TestAFailureSkipsWhatNeedsIt(t *testing.T) {
 	require.Equal(t, exit.NeedsYou, exit.Code(Err([]Result{r})))
 }
 
-func TestWhatIsSkippedIsNoFailure(t *testing.T) {
+func TestRun_SkippedStepsAreNoFailure(t *testing.T) {
 	t.Parallel()
 	r := runOf(t.Context(), time.Minute, trial{name: "a", do: says("", skip("", "Not here."))})
 	require.Equal(t, Skip, r.Verdict)
@@ -68,7 +68,7 @@ func waits(ctx context.Context) (string, error) {
 	return "", ctx.Err()
 }
 
-func TestACheckHasALimitAndAnInterrupt(t *testing.T) {
+func TestRun_TimeoutAndInterrupt(t *testing.T) {
 	t.Parallel()
 	r := runOf(t.Context(), time.Millisecond, trial{name: "a", do: waits})
 	require.Equal(t, Fail, r.Verdict)
@@ -85,7 +85,7 @@ func TestACheckHasALimitAndAnInterrupt(t *testing.T) {
 	require.Empty(t, Config{}.Run(ctx, Checks()), "nothing more is begun")
 }
 
-func TestItsOwnRepositoryForgets(t *testing.T) {
+func TestRepository_Forget(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("SKIPPED: git is not installed")
@@ -108,7 +108,7 @@ func TestItsOwnRepositoryForgets(t *testing.T) {
 	require.Equal(t, []string{path}, left)
 }
 
-func TestPrintedForPeople(t *testing.T) {
+func TestPrinter_Text(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	p := &Printer{W: &out}
@@ -122,23 +122,23 @@ func TestPrintedForPeople(t *testing.T) {
 	}
 }
 
-func TestATaskThatGetsNoSandboxIsGivenUp(t *testing.T) {
+func TestHopeless_TaskWithoutSandbox(t *testing.T) {
 	t.Parallel()
 	k := &kit{}
 	waits := func(status task.Status, code task.ReasonCode) client.Task {
 		return client.Task{Status: status, WaitingFor: task.Reason{Code: code}}
 	}
-	require.False(t, k.hopeless(waits(task.StatusPending, "")))
-	require.True(t, k.hopeless(waits(task.StatusPending, task.ReasonNoHost)), "at once")
+	require.False(t, k.stuck(waits(task.StatusPending, "")))
+	require.True(t, k.stuck(waits(task.StatusPending, task.ReasonNoHost)), "at once")
 	k.trouble = time.Time{}
-	require.False(t, k.hopeless(waits(task.StatusPending, task.ReasonRetrying)))
+	require.False(t, k.stuck(waits(task.StatusPending, task.ReasonRetrying)))
 	k.trouble = time.Now().Add(-2 * troubleTime)
-	require.True(t, k.hopeless(waits(task.StatusAssigned, task.ReasonRetrying)))
-	require.False(t, k.hopeless(waits(task.StatusRunning, task.ReasonRetrying)), "its agent is running")
+	require.True(t, k.stuck(waits(task.StatusAssigned, task.ReasonRetrying)))
+	require.False(t, k.stuck(waits(task.StatusRunning, task.ReasonRetrying)), "its agent is running")
 	require.True(t, k.trouble.IsZero())
 }
 
-func TestARefusedRepositoryIsToBeNamedAnew(t *testing.T) {
+func TestSaid_NamesTheFlag(t *testing.T) {
 	t.Parallel()
 	k := &kit{name: "git"}
 	for _, c := range []struct {
@@ -155,7 +155,7 @@ func TestARefusedRepositoryIsToBeNamedAnew(t *testing.T) {
 	}
 }
 
-func TestAServerIsGivenAMoment(t *testing.T) {
+func TestWaitUntil_RepeatsUnavailable(t *testing.T) {
 	t.Parallel()
 	asked := 0
 	require.NoError(t, waitUntil(t.Context(), func() (bool, error) {

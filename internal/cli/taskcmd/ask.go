@@ -49,7 +49,7 @@ func (s *session) newAsk(name, short string,
 	cmd := s.taskVerb(name+" <task>", short, func(ctx context.Context, api *client.Client, t client.Task) error {
 		asked, settled, err := do(api, ctx, t.ID, reason)
 		if name == task.CommandCancel && task.CodeOf(err) == task.CodeConflict && !t.Status.Final() {
-			return s.writtenOff(ctx, api, t.ID, err)
+			return s.lateCancel(ctx, api, t.ID, err)
 		}
 		if err == nil {
 			err = s.asked(asked, settled)
@@ -63,8 +63,9 @@ func (s *session) newAsk(name, short string,
 	return cmd
 }
 
-// writtenOff answers a cancel that came too late: where the workflow was ended from outside, that very command settled the task.
-func (s *session) writtenOff(ctx context.Context, api *client.Client, id string, late error) error {
+// lateCancel prints the result of a cancel that came too late because the workflow was terminated outside omoi: the
+// server has then set the task to failed (terminated). Otherwise writtenOff returns late.
+func (s *session) lateCancel(ctx context.Context, api *client.Client, id string, late error) error {
 	t, err := api.Task(ctx, id)
 	if err != nil || t.Status != task.StatusFailed || t.FailureClass != task.ClassTerminated {
 		return late
@@ -98,9 +99,9 @@ func (s *session) asked(asked client.CommandResult, settled bool) error {
 	return nil
 }
 
-// receipt is the state of a command with its reason.
+// receipt renders the state of a command with its reason.
 func receipt(c client.Command) string {
-	words := stateWords(string(c.State))
+	words := stateText(string(c.State))
 	if c.Reason != "" {
 		words += " (" + render.OneLine(c.Reason, 120) + ")"
 	}

@@ -15,16 +15,16 @@ import (
 	"github.com/omoi-dev/omoi/internal/cost"
 )
 
-// budgetFlags are the limits that a user names; those that are not named stay.
+// budgetFlags are the flags that set limits of a budget. A limit without its flag stays unchanged.
 type budgetFlags struct {
 	usd            float64
 	tokens         int64
 	clock, sandbox time.Duration
 	changed        func(flag string) bool
-	prefix         string // of the flags' names
+	prefix         string // prefix of the flag names
 }
 
-// add makes the flags.
+// add defines the flags.
 func (f *budgetFlags) add(cmd *cobra.Command, prefix string) {
 	flags := cmd.Flags()
 	f.prefix, f.changed = prefix, flags.Changed
@@ -38,7 +38,7 @@ func (f *budgetFlags) add(cmd *cobra.Command, prefix string) {
 	flags.DurationVar(&f.sandbox, prefix+"sandbox-time", 0, what+"lifetime of all sandboxes together, for example 90m")
 }
 
-// over is the budget with the limits that were named, and whether any was. Where they are removable 0 removes one.
+// over applies the given flags to b and reports whether a flag was given. If removable is set, 0 removes a limit.
 func (f *budgetFlags) over(b client.Budget, removable bool) (out client.Budget, named bool, err error) {
 	for _, limit := range []struct {
 		flag  string
@@ -62,10 +62,10 @@ func (f *budgetFlags) over(b client.Budget, removable bool) (out client.Budget, 
 	return b, named, nil
 }
 
-// wholeSeconds rounds up: half a second is a limit, and 0 is none.
+// wholeSeconds rounds up, since 0 seconds would remove the limit.
 func wholeSeconds(d time.Duration) int64 {
 	if d < 0 {
-		return int64(d/time.Second) - 1 // stays below 0, which the server rejects
+		return int64(d/time.Second) - 1 // rounds down: the server rejects values below 0
 	}
 	return int64((d + time.Second - 1) / time.Second)
 }
@@ -103,7 +103,7 @@ runs from the creation of the task or project, also while no task is running.`
 	return cmd
 }
 
-// budgetOf is whose budget a command is about, with the calls that read and set it.
+// budgetOf is the task or project of a budget, with the requests that read and set it.
 type budgetOf struct {
 	kind, id string
 	read     func(context.Context, string) (client.BudgetUsage, error)

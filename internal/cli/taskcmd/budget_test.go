@@ -15,7 +15,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestABudgetIsShownAndChangedByWhatIsNamed(t *testing.T) {
+func TestBudget_ChangesTheGivenLimits(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	budget := client.Budget{USD: 5, Tokens: 7000}
@@ -65,8 +65,8 @@ func TestABudgetIsShownAndChangedByWhatIsNamed(t *testing.T) {
 	require.Equal(t, exit.Usage, f.omoi("budget", idA, "--project", "app").code)
 }
 
-// What raises the budget that is spent is named, and not a retry, which would end where it began.
-func TestATaskOutOfBudgetIsSentToTheBudget(t *testing.T) {
+// If the budget is used up, the next command raises the budget: a retry would be suspended again at once.
+func TestNext_RaisesAUsedUpBudget(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks = []client.Task{{

@@ -14,12 +14,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// bulk is what is done to many tasks at once.
+// bulk holds the flags of a command that cancels many tasks.
 type bulk struct {
 	olderThan time.Duration
 	yes       bool
 	reason    string
-	next      string // after a list; empty: the same with --yes
+	next      string // next step after a list; empty: repeat with --yes
 }
 
 func (b *bulk) flags(cmd *cobra.Command, what string) {
@@ -27,20 +27,20 @@ func (b *bulk) flags(cmd *cobra.Command, what string) {
 	cmd.Flags().BoolVar(&b.yes, "yes", false, "cancel the tasks; without --yes they are listed")
 }
 
-// old reports whether something of that moment is meant.
+// old reports whether at is longer ago than --older-than. Without the flag every time is.
 func (b *bulk) old(at time.Time) bool { return b.olderThan <= 0 || time.Since(at) > b.olderThan }
 
-// cancelled is the JSON form of what became of one task.
+// cancelled is the JSON form of one task's outcome.
 type cancelled struct {
 	TaskID  string      `json:"task_id"`
 	TaskKey string      `json:"task_key"`
 	Title   string      `json:"title"`
-	Status  task.Status `json:"status"` // before
+	Status  task.Status `json:"status"` // before the command
 	Outcome string      `json:"outcome"`
 }
 
-// cancelOld cancels every open task that is old. One that has ended is never touched: the
-// server refuses it, also if it ends meanwhile.
+// cancelOld cancels every open task older than --older-than. The server refuses to cancel an ended task, also if the
+// task ends during the command.
 func (s *session) cancelOld(ctx context.Context, b bulk) error {
 	if b.olderThan <= 0 {
 		return exit.Usagef("invalid --older-than %s: must be above 0, for example 24h", b.olderThan)
@@ -62,7 +62,7 @@ func (s *session) cancelOld(ctx context.Context, b bulk) error {
 	return s.cancelAll(ctx, api, old, b)
 }
 
-// cancelAll cancels tasks one after the other, and says of each what came of it.
+// cancelAll cancels tasks one after the other and prints the outcome of each. Without --yes it lists them.
 func (s *session) cancelAll(ctx context.Context, api *client.Client, tasks []client.Task, b bulk) error {
 	rows, failed := make([]cancelled, 0, len(tasks)), 0
 	for _, t := range tasks {
@@ -73,7 +73,7 @@ func (s *session) cancelAll(ctx context.Context, api *client.Client, tasks []cli
 			case err != nil && task.CodeOf(err) != task.CodeConflict:
 				row.Outcome = "not cancelled: " + task.MessageOf(err)
 				failed++
-			case err != nil: // it has ended by itself
+			case err != nil: // the task has ended
 				row.Outcome = "unchanged: " + task.MessageOf(err)
 			case settled:
 				row.Outcome = receipt(asked.Command)
@@ -140,7 +140,7 @@ func (s *session) cleanup(ctx context.Context, api *client.Client, refs []string
 		switch {
 		case err != nil:
 			return err
-		case t.Status.Final() || t.SandboxID == nil || *t.SandboxID != box.ID: // its work is over
+		case t.Status.Final() || t.SandboxID == nil || *t.SandboxID != box.ID: // the attempt has ended
 			s.hint("Sandbox %s (%s): its attempt has ended, and its cleanup is running. Next: omoi receipt %s", render.Short(box.ID), box.State, render.Name(t.Key, t.ID))
 		default:
 			tasks = append(tasks, t)
@@ -149,7 +149,7 @@ func (s *session) cleanup(ctx context.Context, api *client.Client, refs []string
 	return s.cancelAll(ctx, api, tasks, b)
 }
 
-// chosenBoxes are the sandboxes that refs name; without any, those whose deletion is not verified.
+// chosenBoxes returns the sandboxes that refs name. Without refs it returns all whose deletion is not verified.
 func (s *session) chosenBoxes(ctx context.Context, api *client.Client, refs []string) (chosen []client.Sandbox, err error) {
 	if len(refs) == 0 {
 		return listBoxes(ctx, api, client.SandboxFilter{Unverified: true}, 0)

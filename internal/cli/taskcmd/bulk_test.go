@@ -10,7 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestCancelOfOldTasksLeavesTheOthers(t *testing.T) {
+func TestCancel_OlderThan(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	young, old, done := aTask(idA, task.StatusRunning), aTask(idB, task.StatusPending), aTask(idC, task.StatusCompleted)
@@ -30,7 +30,7 @@ func TestCancelOfOldTasksLeavesTheOthers(t *testing.T) {
 	require.Equal(t, 2, f.omoi("cancel").code)
 }
 
-func TestCleanupCancelsWhatWorksAndNothingElse(t *testing.T) {
+func TestCleanup_CancelsRunningTasksOnly(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	const works, over, done = "aaaaaaaaaaaaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbbbbbbbbbbbb", "cccccccccccccccccccccccccc"

@@ -13,22 +13,29 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/omoi-dev/omoi/api/client"
+	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
-	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 func newCheckout(s *session) *cobra.Command {
-	cmd := s.taskVerb("checkout <task>", "Get a task's branch into your working copy", func(ctx context.Context, api *client.Client, t client.Task) error {
+	at := ""
+	cmd := s.taskVerb("checkout <task>", "Get a task's branch or a checkpoint into your working copy", func(ctx context.Context, api *client.Client, t client.Task) error {
+		if at != "" {
+			return s.checkoutAt(ctx, api, t, at)
+		}
 		return removedBranch(ctx, api, t, s.checkout(ctx, t))
 	})
 	cmd.Long = `Fetch a task's branch into the repository around the current folder and switch to it. If the working copy has changes,
-the branch is fetched and the working copy stays as it is.`
+the branch is fetched and the working copy stays as it is.
+
+With --at the working copy gets the files of a checkpoint, as a commit without a branch. omoi runs none of these files.`
+	cmd.Flags().StringVar(&at, "at", "", "`checkpoint`, for example 2.14; omoi checkpoints lists them")
 	return cmd
 }
 
-// removedBranch says that retention removed the branch where that is why Git does not have it.
+// removedBranch returns the server's error instead of err if retention removed the branch.
 func removedBranch(ctx context.Context, api *client.Client, t client.Task, err error) error {
 	if task.CodeOf(err) != task.CodeConflict || t.Branch == nil {
 		return err
@@ -39,7 +46,7 @@ func removedBranch(ctx context.Context, api *client.Client, t client.Task, err e
 	return err
 }
 
-// copyOf is the caller's working copy and the task whose branch goes there.
+// copyOf is the user's working copy, with the task whose branch is fetched.
 type copyOf struct {
 	*session
 
@@ -49,22 +56,18 @@ type copyOf struct {
 }
 
 func (s *session) checkout(ctx context.Context, t client.Task) error {
-	if t.Branch == nil || strings.HasPrefix(*t.Branch, "-") {
-		return task.Errorf(task.CodeConflict, "The task has no branch yet. Next: omoi show %s", render.Name(t.Key, t.ID))
-	}
-	top, err := gitIn(ctx, s.Dir, "rev-parse", "--show-toplevel")
+	c, err := s.openCopy(ctx, t)
 	if err != nil {
-		return exit.Usagef("the current folder is not in a Git working copy. Next: git clone %s <folder>, then repeat the command there", scm.Quoted(t.Repo))
+		return err
 	}
-	c := &copyOf{session: s, t: t, top: top, branch: *t.Branch}
 	if err := c.fetch(ctx); err != nil {
 		return err
 	}
 	return c.switchTo(ctx)
 }
 
-// fetch brings the branch into the caller's repository, fast-forward only; it is there already where
-// the task works on this very repository.
+// fetch fetches the branch into the user's repository, fast-forward only. If the task works on this repository, the
+// branch already exists.
 func (c *copyOf) fetch(ctx context.Context) error {
 	if c.isHost(ctx) {
 		return nil
@@ -81,12 +84,12 @@ func (c *copyOf) fetch(ctx context.Context) error {
 	refspec := "refs/heads/" + c.branch + ":refs/heads/" + c.branch
 	if _, err := c.git(ctx, "fetch", "--quiet", "--no-tags", c.source(), refspec); err != nil {
 		return task.Errorf(task.CodeConflict, "Cannot fetch branch %s from %s: %s. Next: omoi diff %s",
-			c.branch, render.Clean(c.t.Repo), gitSays(err), render.Name(c.t.Key, c.t.ID)).WithCause(err)
+			c.branch, render.Clean(c.t.Repo), gitError(err), render.Name(c.t.Key, c.t.ID)).WithCause(err)
 	}
 	return nil
 }
 
-// forward moves the branch that the caller stands on already.
+// forward fast-forwards the branch that is checked out.
 func (c *copyOf) forward(ctx context.Context) error {
 	if err := c.clean(ctx); err != nil {
 		return err
@@ -96,12 +99,12 @@ func (c *copyOf) forward(ctx context.Context) error {
 		_, err = c.git(ctx, "merge", "--quiet", "--ff-only", "FETCH_HEAD")
 	}
 	if err != nil {
-		return task.Errorf(task.CodeConflict, "Cannot update branch %s: %s. Next: git log %s..FETCH_HEAD", c.branch, gitSays(err), c.branch).WithCause(err)
+		return task.Errorf(task.CodeConflict, "Cannot update branch %s: %s. Next: git log %s..FETCH_HEAD", c.branch, gitError(err), c.branch).WithCause(err)
 	}
 	return nil
 }
 
-// source is where the branch comes from: the path of a local repository, else the origin.
+// source returns the remote of the branch: the path of a local repository, else origin.
 func (c *copyOf) source() string {
 	if filepath.IsAbs(c.t.Repo) {
 		return c.t.Repo
@@ -109,7 +112,7 @@ func (c *copyOf) source() string {
 	return "origin"
 }
 
-// isHost tells whether the task works on the caller's own repository.
+// isHost reports whether the task works on the user's own repository.
 func (c *copyOf) isHost(ctx context.Context) bool {
 	mine, err := c.git(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
 	if err != nil || !filepath.IsAbs(c.t.Repo) {
@@ -119,15 +122,15 @@ func (c *copyOf) isHost(ctx context.Context) bool {
 	return err == nil && SameFile(mine, theirs)
 }
 
-// SameFile reports whether two paths name one file.
+// SameFile reports whether two paths name the same file.
 func SameFile(a, b string) bool {
 	x, errX := os.Stat(a)
 	y, errY := os.Stat(b)
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
-// detach leaves the branch free for the agent while the task, or a retry of it, may still push
-// to it in this very repository.
+// detach returns the option --detach unless the task is completed: an agent may still push to the branch in the same
+// repository, and git refuses to update a branch that is checked out.
 func (c *copyOf) detach() []string {
 	if c.t.Status == task.StatusCompleted {
 		return nil
@@ -135,20 +138,20 @@ func (c *copyOf) detach() []string {
 	return []string{"--detach"}
 }
 
-// apart is the command that gives the branch a folder of its own.
-func (c *copyOf) apart() string {
+// worktreeCommand returns the command that checks the branch out into a folder of its own.
+func (c *copyOf) worktreeCommand() string {
 	return strings.Join(append(append([]string{"git worktree add"}, c.detach()...), "<folder>", c.branch), " ")
 }
 
-// clean is an error that says what to do if the working copy has changes.
+// clean returns an error with the next step if the working copy has changes.
 func (c *copyOf) clean(ctx context.Context) error {
 	changes, err := c.git(ctx, "status", "--porcelain")
 	switch {
 	case err != nil:
-		return fmt.Errorf("read the state of the working copy: %s", gitSays(err))
+		return fmt.Errorf("read the state of the working copy: %s", gitError(err))
 	case changes != "":
 		return exit.With(exit.NeedsYou, fmt.Errorf("the working copy %s has changes, so it stays as it is. "+
-			"Next: commit or stash them and repeat the command, or %s", c.top, c.apart()))
+			"Next: commit or stash them and repeat the command, or %s", c.top, c.worktreeCommand()))
 	}
 	return nil
 }
@@ -158,7 +161,7 @@ func (c *copyOf) switchTo(ctx context.Context) error {
 		return err
 	}
 	if _, err := c.git(ctx, append(append([]string{"switch", "--quiet"}, c.detach()...), c.branch)...); err != nil {
-		return task.Errorf(task.CodeConflict, "Cannot switch to branch %s: %s. Next: %s", c.branch, gitSays(err), c.apart()).WithCause(err)
+		return task.Errorf(task.CodeConflict, "Cannot switch to branch %s: %s. Next: %s", c.branch, gitError(err), c.worktreeCommand()).WithCause(err)
 	}
 	return c.told()
 }
@@ -187,19 +190,24 @@ func (c *copyOf) git(ctx context.Context, args ...string) (string, error) {
 	return gitIn(ctx, c.top, args...)
 }
 
-// gitIn runs the caller's own git, with the caller's own settings, in a folder.
+// gitIn runs git in a folder, with the user's configuration, without prompts, and without hooks, which may be files of an agent.
 func gitIn(ctx context.Context, dir string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", args...) //nolint:gosec // G204: the branch is one that git itself made
+	args = append([]string{"-c", "core.hooksPath=/dev/null"}, args...)
+	cmd := exec.CommandContext(ctx, "git", args...) //nolint:gosec // G204: git validated the name of the branch
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0")
 	out, err := cmd.Output()
 	return strings.TrimSpace(string(out)), err
 }
 
-// gitSays is what git wrote when it refused.
-func gitSays(err error) string {
+// gitError returns the error output of git.
+func gitError(err error) string {
+	text := err.Error()
 	if e, ok := errors.AsType[*exec.ExitError](err); ok && len(e.Stderr) > 0 {
-		return strings.TrimRight(strings.TrimPrefix(render.OneLine(string(e.Stderr), 300), "fatal: "), ".")
+		text = string(e.Stderr)
 	}
-	return err.Error()
+	if e, ok := errors.AsType[*gitcmd.Error](err); ok {
+		text = e.Stderr
+	}
+	return strings.TrimRight(strings.TrimPrefix(render.OneLine(text, 300), "fatal: "), ".")
 }

@@ -24,7 +24,7 @@ func git(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// hosted is a repository with a task's branch in it, and the fake that knows the task.
+// hosted returns a repository with a task's branch, and a server that has the task.
 func hosted(t *testing.T, status task.Status) (f *fakeAPI, repo string) {
 	t.Helper()
 	f = newFake(t)
@@ -43,7 +43,7 @@ func hosted(t *testing.T, status task.Status) (f *fakeAPI, repo string) {
 	return f, repo
 }
 
-func TestCheckoutInTheRepositoryItself(t *testing.T) {
+func TestCheckout_InTheRepositoryItself(t *testing.T) {
 	t.Parallel()
 	f, repo := hosted(t, task.StatusCompleted)
 	got := f.with(call{dir: repo}, "checkout", "-")
@@ -68,7 +68,7 @@ func TestCheckout_OfABranchThatRetentionRemoved(t *testing.T) {
 	}
 }
 
-func TestCheckoutOfATaskThatMayGoOnLeavesTheBranchFree(t *testing.T) {
+func TestCheckout_DetachesUnlessCompleted(t *testing.T) {
 	t.Parallel()
 	for _, status := range []task.Status{task.StatusRunning, task.StatusFailed, task.StatusCancelled} {
 		f, repo := hosted(t, status)
@@ -80,7 +80,7 @@ func TestCheckoutOfATaskThatMayGoOnLeavesTheBranchFree(t *testing.T) {
 	}
 }
 
-func TestCheckoutInACloneTwice(t *testing.T) {
+func TestCheckout_InACloneTwice(t *testing.T) {
 	t.Parallel()
 	f, repo := hosted(t, task.StatusCompleted)
 	clone := filepath.Join(t.TempDir(), "clone")
@@ -95,7 +95,7 @@ func TestCheckoutInACloneTwice(t *testing.T) {
 	require.Equal(t, git(t, repo, "rev-parse", "feature/x"), git(t, clone, "rev-parse", "HEAD"))
 }
 
-func TestCheckoutTouchesNothingThatHasChanges(t *testing.T) {
+func TestCheckout_KeepsAChangedWorkingCopy(t *testing.T) {
 	t.Parallel()
 	f, repo := hosted(t, task.StatusCompleted)
 	require.NoError(t, os.WriteFile(filepath.Join(repo, "mine.txt"), []byte("mine\n"), 0o600))
@@ -108,8 +108,8 @@ func TestCheckoutTouchesNothingThatHasChanges(t *testing.T) {
 	require.Contains(t, f.with(call{dir: repo}, "checkout", "-").err, "git worktree add --detach <folder> ", "the branch stays free for the agent")
 }
 
-// git lets a branch stand in one folder only, and says where.
-func TestCheckoutSaysWhereTheBranchIs(t *testing.T) {
+// git checks a branch out in one folder only, and its error names the folder.
+func TestCheckout_OfABranchInAnotherFolder(t *testing.T) {
 	t.Parallel()
 	f, repo := hosted(t, task.StatusCompleted)
 	tree := filepath.Join(t.TempDir(), "my tree")
@@ -127,7 +127,7 @@ func TestCheckoutSaysWhereTheBranchIs(t *testing.T) {
 	require.Zero(t, f.with(call{dir: repo}, "checkout", "-").code, "it stands there already")
 }
 
-func TestCheckoutRefusesOtherPlaces(t *testing.T) {
+func TestCheckout_RefusesOtherRepositories(t *testing.T) {
 	t.Parallel()
 	f, _ := hosted(t, task.StatusCompleted)
 	got := f.with(call{dir: t.TempDir()}, "checkout", "-")

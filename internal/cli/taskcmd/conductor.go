@@ -25,7 +25,7 @@ func (s *session) conductorStatus(ctx context.Context, api *client.Client, _ []s
 	status, err := api.MonitorStatus(ctx)
 	c := status.Conductor
 	return s.answer(c, err, func() {
-		s.row("Conductor", s.scheduleWord("conductor", c.Schedule, c.PausedIdle))
+		s.row("Conductor", s.scheduleText("conductor", c.Schedule, c.PausedIdle))
 		s.cycles(status.Config.ConductorInterval, c.LastRunAge, c.Schedule.NextRun)
 		if c.Last == nil {
 			s.hint("No analysis of your agents yet. Next: omoi conductor run")
@@ -35,23 +35,23 @@ func (s *session) conductorStatus(ctx context.Context, api *client.Client, _ []s
 	})
 }
 
-// conducted shows an analysis.
+// conducted prints an analysis.
 func (s *session) conducted(a client.ConductorAnalysis) {
 	s.row("Analyzed", moment(&a.CreatedAt))
 	s.row("Agents", fmt.Sprintf("%d active, %d analyzed by the guardian", a.Agents, a.Analyzed))
 	s.row("Status", a.Status)
-	s.row("Coherence", coherenceWord(a))
+	s.row("Coherence", coherenceText(a))
 	s.row("Duplicates", render.Count(a.Duplicates, "pair"))
 	var details struct {
 		Recommendations []string `json:"recommendations"`
 	}
-	_ = json.Unmarshal(a.Details, &details) // what is missing is not shown
+	_ = json.Unmarshal(a.Details, &details) // missing fields are not shown
 	for _, line := range details.Recommendations {
 		s.say("  - %s", render.OneLine(line, 300))
 	}
 }
 
-func coherenceWord(a client.ConductorAnalysis) string {
+func coherenceText(a client.ConductorAnalysis) string {
 	if a.Coherence == nil {
 		return fmt.Sprintf("unknown, at most %.2f", a.AtMost)
 	}
@@ -76,7 +76,7 @@ func (s *session) showDuplicates(all []conductor.Duplicate) {
 	})
 }
 
-// titles names a title once that both have.
+// titles returns both titles, or one if they are equal.
 func titles(d conductor.Duplicate) string {
 	if d.Title == d.OtherTitle {
 		return d.Title

@@ -15,7 +15,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// serveConductor answers what a conductor found.
+// serveConductor serves an analysis of the conductor.
 func (f *fakeAPI) serveConductor(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/v1/monitor/intelligent/status", func(w http.ResponseWriter, _ *http.Request) {
 		age := 61.4
@@ -65,7 +65,7 @@ func TestConductor(t *testing.T) {
 	require.Equal(t, []string{"duplicates " + idA, "duplicates ", "run conductor", "pause conductor", "resume conductor"}, f.asked)
 }
 
-func TestRunChecksForDuplicates(t *testing.T) {
+func TestRun_ChecksForDuplicates(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks = []client.Task{{ID: idA, Status: task.StatusPending}}

@@ -26,7 +26,7 @@ server's configuration, in this order.`
 	return cmd
 }
 
-// whose says whose credential is meant.
+// whose holds the flags that choose the owner of a credential.
 type whose struct {
 	project      string
 	organization bool
@@ -37,7 +37,7 @@ func (w *whose) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&w.organization, "organization", false, "credential of the organization, for all its users (scope admin)")
 }
 
-// place is scope and project on the wire; empty: the caller's own.
+// place returns scope and project ID for the API. Empty means the caller.
 func (w *whose) place(ctx context.Context, api *client.Client) (scope, projectID string, err error) {
 	switch {
 	case w.project != "" && w.organization:
@@ -58,8 +58,8 @@ func (s *session) credentialTable(all []client.Credential) {
 		if c.UpdatedAt != nil {
 			set, used = moment(c.UpdatedAt), moment(c.UsedAt)
 		}
-		state := c.State
-		if state == credential.StateUndecryptable {
+		state := "stored" // omoi credentials test tells whether its service accepts the credential
+		if c.State == credential.StateUndecryptable {
 			state = "undecryptable: no key " + c.KeyID
 		}
 		return []string{c.Kind, owned(c), c.Masked, c.BaseURL, c.Model, state, set, used}
@@ -68,7 +68,7 @@ func (s *session) credentialTable(all []client.Credential) {
 
 const noCredentials = "No credentials. Next: omoi credentials set <kind>, where the kind is anthropic, claude_oauth or github"
 
-// owned says whose a credential is.
+// owned renders the owner of a credential.
 func owned(c client.Credential) string {
 	switch c.Scope {
 	case credential.ScopeUser:
@@ -83,8 +83,8 @@ func owned(c client.Credential) string {
 	return "the organization's"
 }
 
-// oneKind refuses a secret among the arguments, where every process of the machine could read it.
-func oneKind(cmd *cobra.Command, args []string) error {
+// kindArg refuses a secret as an argument: other processes can read command lines.
+func kindArg(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return exit.Usagef("%s takes only a kind: other users can read a secret on a command line, and the shell stores it in its history. Next: type the secret when asked, or pipe it in", cmd.CommandPath())
 	}
@@ -94,7 +94,7 @@ func oneKind(cmd *cobra.Command, args []string) error {
 func (s *session) credentialsSet() *cobra.Command {
 	var in client.SetCredentialRequest
 	var of whose
-	cmd := s.verb("set <kind>", "Set a credential; type its value, or pipe it in", oneKind,
+	cmd := s.verb("set <kind>", "Set a credential; type its value, or pipe it in", kindArg,
 		func(ctx context.Context, api *client.Client, args []string) (err error) {
 			if in.Scope, in.ProjectID, err = of.place(ctx, api); err != nil {
 				return err
@@ -122,7 +122,7 @@ func (s *session) credentialsSet() *cobra.Command {
 
 func (s *session) credentialsRemove() *cobra.Command {
 	var of whose
-	cmd := s.verb("rm <kind>", "Delete a credential; the next one in the fallback order applies", oneKind,
+	cmd := s.verb("rm <kind>", "Delete a credential; the next one in the fallback order applies", kindArg,
 		func(ctx context.Context, api *client.Client, args []string) error {
 			scope, project, err := of.place(ctx, api)
 			if err == nil {
@@ -153,7 +153,8 @@ func (s *session) credentialsTest() *cobra.Command {
 	return cmd
 }
 
-// kindsToTest are all that a task would find, each once: of projects, those of its own.
+// kindsToTest returns the kinds of all credentials that a task would use, without duplicates. With a project ID,
+// credentials of other projects are left out.
 func kindsToTest(ctx context.Context, api *client.Client, projectID string) ([]string, error) {
 	all, err := api.Credentials(ctx)
 	var kinds []string
@@ -165,7 +166,7 @@ func kindsToTest(ctx context.Context, api *client.Client, projectID string) ([]s
 	return kinds, err
 }
 
-// testCredentials returns the exit code of the worst result: everything is printed already.
+// testCredentials prints the results and returns the exit code of the worst.
 func (s *session) testCredentials(ctx context.Context, api *client.Client, kinds []string, projectID string) error {
 	trials, code := []credential.Test{}, exit.Done
 	for _, kind := range kinds {

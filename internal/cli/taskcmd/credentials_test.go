@@ -39,7 +39,7 @@ func (f *fakeAPI) serveCredentials(mux *http.ServeMux) {
 	})
 }
 
-func TestASecretIsPipedIn(t *testing.T) {
+func TestCredentialsSet_ReadsAPipedSecret(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	got := f.with(call{stdin: "  ghp_0123456789\n"}, "credentials", "set", "github")
@@ -60,11 +60,11 @@ func TestASecretIsPipedIn(t *testing.T) {
 	}
 	got = f.with(call{stdin: "\n"}, "credentials", "set", "github")
 	require.Equal(t, exit.Usage, got.code)
-	require.Contains(t, got.err, "Nothing was given")
+	require.Contains(t, got.err, "The value is empty")
 	require.Empty(t, f.given)
 }
 
-func TestCredentialsAreListed(t *testing.T) {
+func TestCredentialsList(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	require.Contains(t, f.omoi("credentials", "list").out, "omoi credentials set")
@@ -75,23 +75,23 @@ func TestCredentialsAreListed(t *testing.T) {
 		{Kind: "github", Scope: "installation", Masked: "********", State: credential.StateValid},
 	}
 	out := f.omoi("credentials", "list").out
-	require.Regexp(t, `anthropic +yours +\*{8}WXYZ +m +valid`, out)
+	require.Regexp(t, `anthropic +yours +\*{8}WXYZ +m +stored`, out)
 	require.Regexp(t, `openai +project 456789ab +undecryptable: no key k0`, out)
-	require.Regexp(t, `github +the server's +\*{8} +valid +configured`, out)
+	require.Regexp(t, `github +the server's +\*{8} +stored +configured`, out)
 }
 
-func TestCredentialsAreTested(t *testing.T) {
+func TestCredentialsTest(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.credentials = []client.Credential{{Kind: "github", Scope: "user"}, {Kind: "github", Scope: "installation"}, {Kind: "anthropic", Scope: "organization"}}
 	f.trials = map[string]credential.Test{
-		"github":    {Kind: "github", Scope: "user", State: credential.StateValid, Message: "GitHub knows it as octocat."},
+		"github":    {Kind: "github", Scope: "user", State: credential.StateValid, Message: "GitHub accepted the token of octocat."},
 		"anthropic": {Kind: "anthropic", Scope: "organization", State: credential.StateRejected, Message: "It is wrong."},
 		"openai":    {Kind: "openai", Scope: "user", State: credential.StateUnreachable, Message: "No answer."},
 	}
 	got := f.omoi("credentials", "test")
 	require.Equal(t, exit.NeedsYou, got.code)
-	require.Equal(t, "github  yours  valid: GitHub knows it as octocat.\nanthropic  the organization's  rejected: It is wrong.\n", got.out)
+	require.Equal(t, "github  yours  valid: GitHub accepted the token of octocat.\nanthropic  the organization's  rejected: It is wrong.\n", got.out)
 	require.Zero(t, f.omoi("credentials", "test", "github").code)
 	require.Equal(t, exit.Unreachable, f.omoi("credentials", "test", "openai").code)
 	f.credentials = []client.Credential{{Kind: "openai", Scope: "project", ProjectID: idA}}
@@ -100,7 +100,7 @@ func TestCredentialsAreTested(t *testing.T) {
 	require.Contains(t, f.omoi("credentials", "test", "--project", "app").out, "openai  yours  unreachable")
 }
 
-func TestCredentialsAreRemovedAndRotated(t *testing.T) {
+func TestCredentials_RemoveAndRotate(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	require.Zero(t, f.omoi("credentials", "rm", "github").code)

@@ -1,4 +1,3 @@
-// Package taskcmd holds the commands with which a person works on tasks: run, ps, show, logs, transcript,
-// diff, checkout, cancel, retry, sandboxes and keys. They are clients of the API and nothing more: all
-// of them work against any server, and what they do anybody can do over HTTP.
+// Package taskcmd implements the commands that are clients of the API. The commands use only public routes, except for
+// sandbox shell, exec and prune, which also connect to a sandbox provider.
 package taskcmd

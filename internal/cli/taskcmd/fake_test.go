@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/api/client"
+	"github.com/omoi-dev/omoi/internal/checkpoint"
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
@@ -34,7 +36,7 @@ const (
 	idC = "01931f6e-7c2c-7abc-8def-01234567aaaa"
 )
 
-// fakeAPI answers as the server does, from what a test puts into it.
+// fakeAPI is a server that answers from its fields.
 type fakeAPI struct {
 	t   *testing.T
 	url string
@@ -44,29 +46,33 @@ type fakeAPI struct {
 	boxes    []client.Sandbox
 	steps    []client.Intervention
 	visits   []receipt.AccessSession
-	logs     map[string][]string // parts by sandbox; an offset is the number of a part
+	logs     map[string][]string // parts of logs by sandbox ID; an offset is the index of a part
 	keys     []client.APIKey
 	newKeys  []client.CreateAPIKeyRequest
 	events   []client.Event
 	created  []client.CreateTaskRequest
 	headers  []http.Header
 	asked    []string
-	gone     string // what retention has removed: the answer for a diff
+	gone     string // the answer to a diff whose branch retention removed
 	settled  bool
-	ended    bool // the workflow was terminated, which a command finds out
+	ended    bool // the workflow was terminated; commands get a conflict
 	done     bool
-	refuse   *client.Problem         // what new tasks are answered
-	outages  int                     // how many event requests are answered 503
-	afters   []string                // cursors that were asked for
-	onEvents func(f *fakeAPI, n int) // runs under the lock before request n of events is answered
+	refuse   *client.Problem         // answer to requests for new tasks
+	outages  int                     // number of event requests that get 503
+	afters   []string                // cursors of event requests
+	onEvents func(f *fakeAPI, n int) // called under the lock before event request n is answered
 
-	onLog       func() // runs under the lock before a log is answered
-	stale       int    // how many answers about logs come without a look of a worker
+	onLog       func() // called under the lock before a log request is answered
+	stale       int    // number of log answers with stale set
 	transcripts []client.TranscriptInfo
+	texts       map[string]string // of transcripts, by run; nil: a text for each
 	works       []client.SavedWork
+	checkpoints []client.Checkpoint // newest first
+	failed      []client.SandboxEvent
+	pack        []byte // of each checkpoint
 	credentials []client.Credential
-	given       map[string]client.SetCredentialRequest // by kind
-	trials      map[string]credential.Test             // by ID
+	given       map[string]client.SetCredentialRequest // set credentials by kind
+	trials      map[string]credential.Test             // test results by kind
 	provider    sandbox.Provider
 	feedback    feedback.TaskFeedback
 	why         client.Explanation
@@ -97,6 +103,19 @@ func newFake(t *testing.T) *fakeAPI {
 	mux.HandleFunc("GET /api/v1/tasks/{id}/feedback", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, f.feedback) })
 	mux.HandleFunc("GET /api/v1/tasks/{id}/why", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, f.why) })
 	mux.HandleFunc("POST /api/v1/tasks/{id}/{what}", f.ask)
+	mux.HandleFunc("POST /api/v1/tasks/{id}/rewind", f.rewind)
+	mux.HandleFunc("POST /api/v1/tasks/{id}/fork", f.fork)
+	mux.HandleFunc("GET /api/v1/tasks/{id}/checkpoints", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, client.Page[client.Checkpoint]{Items: f.checkpoints})
+	})
+	mux.HandleFunc("GET /api/v1/tasks/{id}/checkpoints/{checkpoint}/pack", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(f.pack) })
+	mux.HandleFunc("GET /api/v1/sandboxes/{id}/events", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, client.SandboxEvents{Events: f.failed})
+	})
+	mux.HandleFunc("PUT /api/v1/sandboxes/{id}/checkpoints/{rest...}", func(w http.ResponseWriter, r *http.Request) {
+		size, _ := io.Copy(io.Discard, r.Body)
+		answer(w, http.StatusOK, checkpoint.Received{Stored: true, Received: size})
+	})
 	mux.HandleFunc("GET /api/v1/tickets/{id}", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusOK, client.Ticket{ID: r.PathValue("id"), Key: "APP-T7"})
 	})
@@ -272,13 +291,13 @@ func (f *fakeAPI) sandboxes(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, page)
 }
 
-// result is how a command line ended.
+// result is the outcome of a command line.
 type result struct {
 	code     int
 	out, err string
 }
 
-// call is one command line against the fake.
+// call is a command line with its environment, for a fakeAPI.
 type call struct {
 	dir   string
 	stdin string
@@ -328,4 +347,15 @@ func anEvent(seq int64, kind, data string) client.Event {
 func requireJSON(t *testing.T, text string, into any) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal([]byte(text), into), text)
+}
+
+// serves replaces f with a server that answers each route with a value.
+func (f *fakeAPI) serves(answers map[string]any) {
+	mux := http.NewServeMux()
+	for route, value := range answers {
+		mux.HandleFunc(route, func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, value) })
+	}
+	server := httptest.NewServer(mux)
+	f.t.Cleanup(server.Close)
+	f.url = server.URL
 }

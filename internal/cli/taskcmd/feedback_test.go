@@ -11,8 +11,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// show names feedback from GitHub to a task, and its result.
-func TestShowTellsOfFeedback(t *testing.T) {
+// show lists feedback from GitHub with its state.
+func TestShow_ListsFeedback(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	done := aTask(idA, task.StatusCompleted)

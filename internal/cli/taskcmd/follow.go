@@ -14,29 +14,29 @@ import (
 
 const (
 	waitQueued  = time.Second      // a task without a running agent has no events
-	waitWorking = 20 * time.Second // the server answers at the first event
-	outageLimit = 2 * time.Minute  // without an answer we give up
+	waitWorking = 20 * time.Second // the server answers when an event arrives
+	outageLimit = 2 * time.Minute  // maximum outage of the server
 	outagePause = time.Second
 )
 
-// follower prints what happens to a task, and remembers how far it is.
+// follower prints the events of a task and keeps its position.
 type follower struct {
 	*session
 
 	api    *client.Client
 	lines  *render.Lines
 	id     string
-	cursor string // behind the last page that was printed
-	seen   int    // events that came
+	cursor string // cursor behind the last printed page
+	seen   int    // number of events so far
 	quiet  bool   // print nothing
-	begun  int    // newest attempt of which something came
+	begun  int    // newest attempt with an event
 	why    string
 	down   time.Time
-	queues string // what was told of task queues without a worker
+	queues string // last printed message about task queues without a worker
 }
 
-// follow prints events until the task ends or needs a user to continue. It survives outages of the server of up to two
-// minutes.
+// follow prints events until the task ends or waits for a user. An outage of the server of up to two minutes does not
+// end it.
 func (f *follower) follow(ctx context.Context) error {
 	delay := time.Duration(0)
 	for {
@@ -57,7 +57,7 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// pace says how long the next question may wait; zero: nothing more will come without a person.
+// pace returns how long the next request may wait for events; 0 means that the task waits for a user.
 func (f *follower) pace(ctx context.Context, page client.TaskEventList) (time.Duration, error) {
 	if len(page.Items) > 0 || page.TaskStatus == task.StatusRunning {
 		return waitWorking, nil
@@ -76,8 +76,8 @@ func (f *follower) pace(ctx context.Context, page client.TaskEventList) (time.Du
 	return waitQueued, nil
 }
 
-// explain says why a task waits, once for each reason. That an attempt is being started is no news once its agent has
-// reported: status and events arrive separately.
+// explain prints why a task waits, once for each reason. If the agent has reported events, explain does not print that
+// its attempt starts: status and events arrive independently.
 func (f *follower) explain(t client.Task) {
 	if t.Why == f.why || f.quiet || *f.JSON || t.Status == task.StatusAssigned && f.begun >= t.AttemptCount {
 		return
@@ -86,7 +86,7 @@ func (f *follower) explain(t client.Task) {
 	f.say("%s", f.lines.Line(time.Now(), f.lines.Dim(string(t.Status)), shortWhy(t)))
 }
 
-// unattended says once that a task queue has no worker.
+// unattended prints once that a task queue has no worker.
 func (f *follower) unattended(ctx context.Context) {
 	if f.quiet {
 		return
@@ -97,7 +97,7 @@ func (f *follower) unattended(ctx context.Context) {
 	}
 }
 
-// down returns the server's message about an unreachable dependency; empty for any other error.
+// down returns the message of the server about an unreachable dependency; empty if the dependency is up.
 func down(ctx context.Context, api *client.Client, dependency string) string {
 	ready, _ := api.Ready(ctx)
 	for _, d := range ready.Dependencies {
@@ -110,15 +110,8 @@ func down(ctx context.Context, api *client.Client, dependency string) string {
 
 // needsUser reports whether a task continues only after an action of a user.
 func needsUser(t client.Task) bool {
-	if t.Status != task.StatusPending {
-		return false
-	}
-	switch t.Blocked {
-	case task.BlockedBudget, task.BlockedDependencyFailed, task.BlockedUnknownTooLong, task.BlockedReview:
-		return true
-	case task.BlockedNone, task.BlockedDependency, task.BlockedProviderLimit, task.BlockedPaused:
-	}
-	return false
+	return t.Status == task.StatusPending &&
+		(t.Blocked == task.BlockedSuspended || task.GroupOf(t.Status, t.Blocked) == task.GroupNeedsYou)
 }
 
 func (f *follower) print(page client.TaskEventList) error {
@@ -142,7 +135,7 @@ func (f *follower) print(page client.TaskEventList) error {
 	return nil
 }
 
-// outage waits a moment if the server does not answer and has answered before.
+// outage waits and returns nil if the server is unreachable for less than [outageLimit]. Otherwise outage returns err.
 func (f *follower) outage(ctx context.Context, err error) error {
 	if task.CodeOf(err) != task.CodeUnavailable || ctx.Err() != nil {
 		return err
@@ -157,7 +150,7 @@ func (f *follower) outage(ctx context.Context, err error) error {
 	return wait.For(ctx, outagePause)
 }
 
-// outcome is the exit code of a task that was waited for.
+// outcome returns the exit code of a task as an error; nil if the task is completed.
 func outcome(t client.Task) error {
 	switch {
 	case t.Status == task.StatusCompleted:
@@ -170,7 +163,7 @@ func outcome(t client.Task) error {
 	return exit.With(exit.Failed, nil)
 }
 
-// stopped returns the exit code after an interrupt by the user, and the command that continues.
+// stopped returns exit code 130 after an interrupt or timeout, and prints the command that continues.
 func (f *follower) stopped(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err
@@ -181,7 +174,7 @@ func (f *follower) stopped(ctx context.Context, err error) error {
 	}
 	f.note("The task continues. Next: %s (or omoi cancel %s)", next, f.lines.Task)
 	if errors.Is(context.Cause(ctx), errWaited) {
-		return exit.With(exit.Interrupted, errWaited) // not Failed: the task has not
+		return exit.With(exit.Interrupted, errWaited) // not exit code 1: the task has not failed
 	}
 	return exit.With(exit.Interrupted, nil)
 }

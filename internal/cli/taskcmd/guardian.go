@@ -45,7 +45,7 @@ func (s *session) guardianStatus(ctx context.Context, api *client.Client, _ []st
 }
 
 func (s *session) showGuardian(status client.MonitorStatus, health client.MonitorHealth) {
-	s.row("Guardian", s.scheduleWord("guardian", status.Schedule, status.PausedIdle))
+	s.row("Guardian", s.scheduleText("guardian", status.Schedule, status.PausedIdle))
 	s.cycles(status.Config.GuardianInterval, status.Timing.LastRunAge, status.Timing.NextRun)
 	s.row("Steering", steers(status.Config))
 	s.row("Cycles", fmt.Sprintf("%d, of which %d failed", status.Metrics.TotalCycles, status.Metrics.FailedCycles))
@@ -58,11 +58,12 @@ func (s *session) showGuardian(status client.MonitorStatus, health client.Monito
 	s.row("Model", render.OneLine(modelError, longestModelError))
 }
 
-// noModel is what to set on a server whose guardian judges by rules alone.
+// noModel tells how to configure a model for the guardian.
 const noModel = "none configured; the guardian uses rules only. Next: set ANTHROPIC_API_KEY and ANTHROPIC_MODEL (docs/SUPERVISION.md)"
 
-// scheduleWord says how guardian or conductor stand.
-func (s *session) scheduleWord(name string, found client.Schedule, rests bool) string {
+// scheduleText renders the state of the schedule of guardian or conductor. rests reports that the schedule is paused
+// because no agent is active.
+func (s *session) scheduleText(name string, found client.Schedule, rests bool) string {
 	st := s.style()
 	switch {
 	case !found.Exists:
@@ -82,7 +83,7 @@ func steers(c client.MonitorConfig) string {
 	return "in shadow mode, except in projects with auto-steering. Next: omoi project update <project> --auto-steering true"
 }
 
-// cycles prints when guardian or conductor run.
+// cycles prints the interval, the last and the next cycle.
 func (s *session) cycles(interval float64, age *float64, next *time.Time) {
 	s.row("Every", seconds(interval))
 	last := "none yet"
@@ -97,7 +98,7 @@ func (s *session) cycles(interval float64, age *float64, next *time.Time) {
 
 func seconds(n float64) string { return time.Duration(n * float64(time.Second)).String() }
 
-// scheduleAsk returns run, pause or resume of guardian or conductor.
+// scheduleAsk returns the command run, pause or resume of guardian or conductor.
 func (s *session) scheduleAsk(name, what, short string) *cobra.Command {
 	var reason string
 	cmd := s.verb(what, short, NoArgs, func(ctx context.Context, api *client.Client, _ []string) error {
@@ -126,7 +127,7 @@ func (s *session) showJudgements(all []client.GuardianAnalysis) {
 	none := "The guardian has not analyzed this task. Next: omoi guardian status"
 	list(s, all, none, heading, func(j client.GuardianAnalysis) []string {
 		return []string{
-			j.JudgedAt.Local().Format("15:04:05"), strconv.Itoa(j.Attempt), s.verdictWord(j.Verdict), j.SpokenBy, fmt.Sprintf("%.2f", j.Confidence),
+			j.JudgedAt.Local().Format("15:04:05"), strconv.Itoa(j.Attempt), s.verdictText(j.Verdict), j.SpokenBy, fmt.Sprintf("%.2f", j.Confidence),
 			fmt.Sprintf("%d-%d", j.FirstSeen, j.LastSeen), render.OneLine(summaryOf(j), 120),
 		}
 	})
@@ -138,18 +139,18 @@ func (s *session) showJudgements(all []client.GuardianAnalysis) {
 	}
 }
 
-// longestModelError is how much is shown of why a model failed.
+// longestModelError is the maximum length of a printed model error, in characters.
 const longestModelError = 200
 
 func summaryOf(j client.GuardianAnalysis) string {
 	var said struct {
 		Summary string `json:"summary"`
 	}
-	_ = json.Unmarshal(j.Analysis, &said) // what is of another form says nothing
+	_ = json.Unmarshal(j.Analysis, &said) // another form has no summary
 	return said.Summary
 }
 
-func (s *session) verdictWord(verdict string) string {
+func (s *session) verdictText(verdict string) string {
 	switch verdict {
 	case "healthy":
 		return s.style().Green(verdict)
@@ -164,7 +165,7 @@ func (s *session) guardianAnalyze() *cobra.Command {
 	cmd := s.taskVerb("analyze <task>", "Analyze a task's agent now, and act on the analysis as a cycle does", func(ctx context.Context, api *client.Client, t client.Task) error {
 		a, err := api.Analyze(ctx, t.ID, force)
 		return s.answer(a, err, func() {
-			s.row("Verdict", fmt.Sprintf("%s (%s, confidence %.2f)", s.verdictWord(a.Verdict), a.Source, a.Confidence))
+			s.row("Verdict", fmt.Sprintf("%s (%s, confidence %.2f)", s.verdictText(a.Verdict), a.Source, a.Confidence))
 			s.row("Why", render.OneLine(a.Summary, 400))
 			s.row("Evidence", strings.Trim(fmt.Sprint(a.Evidence), "[]"))
 			s.row("Advice", render.OneLine(text(a.Recommendation), 400))
@@ -184,7 +185,7 @@ func (s *session) guardianInterventions() *cobra.Command {
 		})
 }
 
-// ofTask returns a command that lists what there is of a task, or without an argument of all tasks.
+// ofTask returns a command that lists objects of one task, or without an argument of all tasks.
 func (s *session) ofTask(use, short string, limit int, list func(context.Context, *client.Client, client.GuardianFilter) error) *cobra.Command {
 	f := client.GuardianFilter{}
 	cmd := s.verb(use, short, cobra.MaximumNArgs(1), func(ctx context.Context, api *client.Client, args []string) error {
@@ -212,14 +213,15 @@ func (s *session) showInterventions(all []client.Intervention) {
 	})
 }
 
-// stateOf is the state of an intervention: in shadow mode none, else what its receipt says.
+// stateOf returns the state of an intervention: shadow, or the delivery status of its message or command, or its own
+// state.
 func stateOf(iv client.Intervention) string {
 	receipt := cmp.Or(iv.MessageState, iv.CommandState)
 	switch {
 	case iv.Shadow && iv.Level != "observe":
 		return "shadow"
 	case iv.State == "sent" && receipt != "":
-		return stateWords(receipt)
+		return stateText(receipt)
 	}
 	return iv.State
 }
@@ -233,7 +235,8 @@ func (s *session) guardianWithdraw() *cobra.Command {
 		}))
 }
 
-// interventionOf returns the ID of the intervention that ref names: whole, or by a part among the newest ones.
+// interventionOf returns the ID of the intervention that ref names: the whole ID, or a part of the ID of one of the
+// newest.
 func interventionOf(ctx context.Context, api *client.Client, ref string) (string, error) {
 	if ref = plain(ref); len(ref) == uuidLength {
 		return ref, nil
@@ -248,8 +251,8 @@ func interventionOf(ctx context.Context, api *client.Client, ref string) (string
 	return found.ID, err
 }
 
-// stateWords is a state of the wire as text.
-func stateWords(state string) string {
+// stateText renders a state of the API.
+func stateText(state string) string {
 	if state == "carried_out" {
 		return "applied"
 	}

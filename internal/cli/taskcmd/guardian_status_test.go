@@ -12,7 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/api/client"
 )
 
-func TestGuardianStatusCountsInWords(t *testing.T) {
+func TestGuardianStatus(t *testing.T) {
 	t.Parallel()
 	status, health := client.MonitorStatus{Config: client.MonitorConfig{LLMAnalysis: true}}, client.MonitorHealth{ActiveAgents: 1, Analyzed: 1, Status: "not_run"}
 	status.Timing.LastRunAge = new(29.7)
@@ -37,7 +37,7 @@ func TestGuardianStatusCountsInWords(t *testing.T) {
 	require.Regexp(t, `Model +none configured; .* set ANTHROPIC_API_KEY`, f.omoi("guardian", "status").out)
 }
 
-func TestAModelThatDoesNotAnswerIsSaidInWords(t *testing.T) {
+func TestGuardian_ShowsTheModelError(t *testing.T) {
 	t.Parallel()
 	said := json.RawMessage(`{"summary": "Nothing stands out.", "trouble": "The model did not judge: it answered 500"}`)
 	old := client.GuardianAnalysis{JudgedAt: time.Unix(5, 0), Verdict: "unknown", SpokenBy: "none", Analysis: json.RawMessage(`{"trouble": "The model did not judge: it was away"}`)}

@@ -12,7 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 )
 
-// withHosts is a server that knows hosts, and what it was asked to give up.
+// withHosts returns a server with hosts. lost collects the hosts declared lost.
 func withHosts(t *testing.T, hosts ...client.Host) (f *fakeAPI, lost *[]string) {
 	t.Helper()
 	lost = &[]string{}

@@ -53,7 +53,7 @@ func (s *session) keyTable(keys []client.APIKey) {
 	})
 }
 
-// expiry is the moment at which a key ends.
+// expiry renders the time at which a key expires.
 func expiry(at *time.Time) string {
 	switch {
 	case at == nil:
@@ -81,7 +81,7 @@ func (s *session) keysRevoke() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			key, err := kind[client.APIKey]{noun: "key", list: "omoi keys list", id: func(k client.APIKey) string { return k.ID }, name: goodName}.pick(keys, args[0])
+			key, err := kind[client.APIKey]{noun: "key", list: "omoi keys list", id: func(k client.APIKey) string { return k.ID }, name: activeName}.pick(keys, args[0])
 			if err == nil {
 				err = api.RevokeKey(ctx, key.ID)
 			}
@@ -91,15 +91,15 @@ func (s *session) keysRevoke() *cobra.Command {
 		})
 }
 
-// goodName is the name of a key; one that is revoked is named by its ID alone.
-func goodName(k client.APIKey) string {
+// activeName returns the name of an active key; empty for a revoked one, which can be named by its ID only.
+func activeName(k client.APIKey) string {
 	if k.RevokedAt != nil {
 		return ""
 	}
 	return k.Name
 }
 
-// NoArgs is the argument check of commands that take none.
+// NoArgs checks that a command has no arguments.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return exit.Usagef("%s takes no arguments, not %q", cmd.CommandPath(), args[0])
@@ -107,9 +107,11 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func exactly(n int, what string) cobra.PositionalArgs {
+func exactly(n int, what string) cobra.PositionalArgs { return between(n, n, what) }
+
+func between(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != n {
+		if len(args) < least || len(args) > most {
 			return exit.Usagef("%s takes %s", cmd.CommandPath(), what)
 		}
 		return nil

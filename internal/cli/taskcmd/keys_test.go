@@ -26,7 +26,7 @@ func TestKeys(t *testing.T) {
 	require.Equal(t, exit.Usage, f.omoi("keys", "create").code)
 }
 
-func TestKeysAreRevokedByName(t *testing.T) {
+func TestKeys_RevokeByName(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.keys = []client.APIKey{{ID: idA, Name: "ci"}, {ID: idB, Name: "ci", RevokedAt: &time.Time{}}, {ID: idC, Name: "laptop"}}
@@ -42,8 +42,8 @@ func TestKeysAreRevokedByName(t *testing.T) {
 	require.Len(t, f.asked, 2)
 }
 
-// A key that is asked for with an end never comes out without one.
-func TestKeysExpire(t *testing.T) {
+// keys create prints the expiry of a key, keys list the time until then.
+func TestKeys_Expiry(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	got := f.omoi("keys", "create", "ci", "--expires", "24h")

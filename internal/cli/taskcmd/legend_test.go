@@ -10,8 +10,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
 )
 
-// A stranger who asks for the help of a command learns what its arguments may be.
-func TestEveryArgumentIsExplained(t *testing.T) {
+// The help of every command explains its arguments.
+func TestHelp_ExplainsEveryArgument(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}
 	var look func(cmd *cobra.Command)

@@ -8,19 +8,20 @@ import (
 
 const pageLimit = 500
 
-// listed are items, newest first.
+// listed is a list of items, newest first.
 type listed[T any] struct {
 	Items []T
-	More  bool // there are more than were asked for
-	Left  bool // some were skipped
+	More  bool // more items exist
+	Left  bool // items were skipped
 }
 
-// collect reads pages until most items are there, 0: all of them. Items that skip names are left out; nil: none.
+// collect reads pages until it has most items; 0 reads all. Items for which skip returns true are left out; skip may be
+// nil.
 func collect[T any](most int, skip func(T) bool, page func(limit int, cursor string) (client.Page[T], error)) (listed[T], error) {
 	out := listed[T]{Items: []T{}}
 	for cursor := ""; ; {
 		limit := pageLimit
-		if most > 0 && !out.Left { // behind one that is skipped there may be many
+		if most > 0 && !out.Left { // many items may follow a skipped one: read whole pages
 			limit = min(most+1, pageLimit)
 		}
 		got, err := page(limit, cursor)
@@ -45,7 +46,7 @@ func collect[T any](most int, skip func(T) bool, page func(limit int, cursor str
 	}
 }
 
-// newest reads so many tasks, 0: all of them; with those of `omoi check` only if checks is set.
+// newest reads up to most tasks; 0 reads all. Tasks of omoi check are included only if checks is set.
 func newest(ctx context.Context, api *client.Client, f client.TaskFilter, most int, checks bool) (listed[client.Task], error) {
 	skip := func(t client.Task) bool { return client.IsCheck(t) && !checks }
 	return collect(most, skip, func(limit int, cursor string) (client.Page[client.Task], error) {
@@ -54,19 +55,19 @@ func newest(ctx context.Context, api *client.Client, f client.TaskFilter, most i
 	})
 }
 
-// newestTickets reads so many tickets, 0: all of them; with those of `omoi check` only if checks is set.
+// newestTickets reads up to most tickets; 0 reads all. Tickets of omoi check are included only if checks is set.
 func newestTickets(ctx context.Context, api *client.Client, most int, checks bool) (listed[client.Ticket], error) {
 	skip := func(t client.Ticket) bool { return t.IsCheck && !checks }
 	return collect(most, skip, func(_ int, cursor string) (client.Page[client.Ticket], error) { return api.Tickets(ctx, "", cursor) })
 }
 
-// AllProjects returns the projects of the caller's organization, the newest first.
+// AllProjects returns the projects of the caller's organization, newest first.
 func AllProjects(api *client.Client, ctx context.Context) ([]client.Project, error) { //nolint:revive // the order of method expressions
 	all, err := collect(0, nil, func(_ int, cursor string) (client.Page[client.Project], error) { return api.Projects(ctx, cursor) })
 	return all.Items, err
 }
 
-// listBoxes reads so many sandboxes, 0: all of them.
+// listBoxes reads up to most sandboxes; 0 reads all.
 func listBoxes(ctx context.Context, api *client.Client, f client.SandboxFilter, most int) ([]client.Sandbox, error) {
 	all, err := collect(most, nil, func(limit int, cursor string) (client.Page[client.Sandbox], error) {
 		f.Limit, f.Cursor = limit, cursor

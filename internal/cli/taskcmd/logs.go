@@ -44,7 +44,7 @@ event in full, as one JSON object per line.
 	return cmd
 }
 
-// lines writes the events of a task.
+// lines returns a renderer for the events of a task.
 func (s *session) lines(t client.Task, live bool) *render.Lines {
 	return &render.Lines{Style: s.style(), Start: t.CreatedAt, Task: render.Name(t.Key, t.ID), Live: live}
 }
@@ -67,7 +67,7 @@ func (f *follower) logs(ctx context.Context, follow bool) error {
 	return nil
 }
 
-// stored prints what is there now.
+// stored prints the events that are stored now.
 func (f *follower) stored(ctx context.Context) error {
 	after := f.cursor
 	for {
@@ -85,7 +85,7 @@ func (f *follower) stored(ctx context.Context) error {
 	}
 }
 
-// nothing says so where a task has no events at all.
+// nothing prints a hint if the task has no events.
 func (f *follower) nothing(after string, status task.Status) {
 	switch id := f.lines.Task; {
 	case f.seen > 0 || after != "":
@@ -96,13 +96,13 @@ func (f *follower) nothing(after string, status task.Status) {
 	}
 }
 
-// rawLogs prints what the agent of a task printed in its sandbox.
+// rawLogs prints sandbox logs of a task.
 type rawLogs struct {
 	*session
 
 	api    *client.Client
-	id     string // of the task
-	name   string // of the task, as lists show it
+	id     string // task ID
+	name   string // key or short ID of the task
 	follow bool
 }
 
@@ -118,7 +118,7 @@ func (s *session) rawLogs(ctx context.Context, api *client.Client, t client.Task
 	return r.attempts(ctx, len(t.Attempts))
 }
 
-// attempts follows one sandbox after the other until the task has ended; the newest comes first.
+// attempts prints the logs of one sandbox after the other until the task has ended, starting with attempt number from.
 func (r *rawLogs) attempts(ctx context.Context, from int) error {
 	for next := max(from-1, 0); ; {
 		t, err := r.api.Task(ctx, r.id)
@@ -140,10 +140,11 @@ func (r *rawLogs) attempts(ctx context.Context, from int) error {
 	}
 }
 
-// longestBacklog is after how many answers without a look of a worker nobody waits for one: the agent prints faster than is read.
+// longestBacklog is the number of stale answers after which the end of the log is fixed. The agent then writes faster
+// than workers read.
 const longestBacklog = 20
 
-// sandbox prints one log: as far as it goes when it is asked for, or until its end.
+// sandbox prints the log of one sandbox: up to its current end, or with follow until the log ends.
 func (r *rawLogs) sandbox(ctx context.Context, id string) error {
 	const poll = 20 * time.Second
 	delay := time.Duration(0)
@@ -160,7 +161,7 @@ func (r *rawLogs) sandbox(ctx context.Context, id string) error {
 			return err
 		}
 		if end < 0 && (!part.Stale || n == longestBacklog) {
-			end = part.End // what comes later has not been asked for
+			end = part.End // later output is not part of this request
 		}
 		caughtUp := part.Next == after || end >= 0 && part.Next >= end
 		after = part.Next
@@ -186,7 +187,7 @@ func (r *rawLogs) print(part client.SandboxLog, after int64) error {
 	return err
 }
 
-// cleanLines keeps what an agent printed from steering a person's terminal.
+// cleanLines makes the output of an agent safe for a terminal.
 func cleanLines(text string) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {
@@ -199,7 +200,7 @@ func cleanLines(text string) string {
 	return out.String()
 }
 
-// told says why there may be more than was printed.
+// told prints why the log may be incomplete or empty.
 func (r *rawLogs) told(part client.SandboxLog) {
 	switch {
 	case part.Stale:

@@ -17,7 +17,7 @@ import (
 
 const idM = "0190a5d0-0000-7000-8000-00000000beef"
 
-// receipts is a server that returns the given receipts one after another; the last one stays.
+// receipts serves the given receipts one after another, then the last one forever.
 func receipts(t *testing.T, f *fakeAPI, told ...client.MessageReceipt) {
 	t.Helper()
 	tasks := f.url
@@ -59,7 +59,7 @@ func atWork(t *testing.T, told ...client.MessageReceipt) *fakeAPI {
 	return f
 }
 
-func TestSendWaitsForItsReceipt(t *testing.T) {
+func TestSend_WaitsForTheDeliveryStatus(t *testing.T) {
 	t.Parallel()
 	f := atWork(t, client.MessageReceipt{State: client.MessageAccepted}, client.MessageReceipt{State: client.MessageDelivered}, client.MessageReceipt{State: client.MessageAcknowledged})
 	got := f.omoi("send", "-", "hello", "--wait")
@@ -75,7 +75,7 @@ func TestSendWaitsForItsReceipt(t *testing.T) {
 	require.Contains(t, f.omoi("send", "-", "hello").out, "omoi message "+idM)
 }
 
-func TestSendTellsWhatWillNeverBeHeard(t *testing.T) {
+func TestSend_ReportsAnUndeliverableMessage(t *testing.T) {
 	t.Parallel()
 	got := atWork(t, client.MessageReceipt{State: client.MessageExpired, Reason: "The attempt ended."}).omoi("send", "-", "hello", "--wait")
 	require.Equal(t, exit.Failed, got.code)
@@ -86,7 +86,7 @@ func TestSendTellsWhatWillNeverBeHeard(t *testing.T) {
 	require.Contains(t, got.err, "omoi message "+idM)
 }
 
-func TestSendEndsWithItsTime(t *testing.T) {
+func TestSend_WaitTimeout(t *testing.T) {
 	t.Parallel()
 	f := atWork(t, client.MessageReceipt{State: client.MessageDelivered})
 	got := f.omoi("send", "-", "hello", "--wait=20ms")
@@ -97,7 +97,7 @@ func TestSendEndsWithItsTime(t *testing.T) {
 	require.Equal(t, exit.Interrupted, f.with(call{ctx: ctx}, "send", "-", "hello", "--wait").code)
 }
 
-func TestSendToATaskWithoutAnAgent(t *testing.T) {
+func TestSend_TaskWithoutAnAgent(t *testing.T) {
 	t.Parallel()
 	f := atWork(t, client.MessageReceipt{State: client.MessageRejected})
 	f.tasks[0].SandboxID, f.tasks[0].Status = nil, task.StatusPending
@@ -110,7 +110,7 @@ func TestSendToATaskWithoutAnAgent(t *testing.T) {
 	require.Contains(t, f.omoi("send", "-", "hello").err, "omoi show")
 }
 
-func TestMessageShowsItsReceipt(t *testing.T) {
+func TestMessage_ShowsTheDeliveryStatus(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	f := atWork(t, client.MessageReceipt{State: client.MessageAnswered, DeliveredAt: &now, DeliveryCount: 2, SettledAt: &now, AnsweredAt: &now})
@@ -169,7 +169,7 @@ func TestProjects(t *testing.T) {
 }
 
 // After a lost answer, the error names the command that sends the message again without a duplicate.
-func TestSendAgainUnderItsKey(t *testing.T) {
+func TestSend_RepeatsWithTheIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	f := atWork(t, client.MessageReceipt{State: client.MessageAccepted})
 	tasks := f.url
@@ -184,7 +184,7 @@ func TestSendAgainUnderItsKey(t *testing.T) {
 		lost := len(keys) == 1
 		f.mu.Unlock()
 		if lost {
-			w.Header().Set("Content-Length", "100") // and no more of it
+			w.Header().Set("Content-Length", "100") // the body ends too early
 			return
 		}
 		answer(w, http.StatusOK, client.QueuedMessage{Status: "queued", MessageID: idM})

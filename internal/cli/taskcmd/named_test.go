@@ -13,7 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// A task is shown by its key and found by it, in any case.
+// A task is shown by its key, and found by its key in upper or lower case.
 func TestTask_IsNamedByItsKey(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
@@ -72,6 +72,7 @@ func TestProjectsAndTickets_AreNamedByTheirKeys(t *testing.T) {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	f.url = server.URL
+	require.Contains(t, f.omoi("__complete", "run", "text", "--project", "").out, "APP\tweb")
 
 	require.Regexp(t, `(?m)^APP +web`, f.omoi("project", "list").out)
 	require.Contains(t, f.omoi("project", "delete", "app2").out, "project APP2")

@@ -10,8 +10,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// nextCommands are what a person may want to type now, each with the reason; waits: the agent
-// waits for a message.
+// nextCommands returns the commands that a user may run now, each with its purpose. waits reports that the agent waits
+// for a message.
 func nextCommands(t client.Task, waits bool) [][2]string {
 	id := render.Name(t.Key, t.ID)
 	var next [][2]string
@@ -44,7 +44,8 @@ func hasEvents(t client.Task) bool {
 	return slices.ContainsFunc(t.Attempts, func(a client.Attempt) bool { return a.Events > 0 })
 }
 
-// hasWork tells whether the branch has commits, as far as a row can tell: an agent from outside pushes without us.
+// hasWork reports whether the branch probably has commits. Self-connecting agents push without omoi, so that events
+// count as work.
 func hasWork(t client.Task) bool {
 	if t.Branch == nil || t.AttemptCount == 0 {
 		return false
@@ -53,12 +54,12 @@ func hasWork(t client.Task) bool {
 		slices.ContainsFunc(t.Attempts, func(a client.Attempt) bool { return committed(t, a) })
 }
 
-// committed tells whether an attempt brought commits to the branch.
+// committed reports whether an attempt added commits to the branch.
 func committed(t client.Task, a client.Attempt) bool {
 	return a.HeadCommit != nil && (t.Base == nil || *a.HeadCommit != *t.Base)
 }
 
-// next prints commands with their reasons, as lines to paste.
+// next prints commands with their purposes as shell comments.
 func (s *session) next(out printer, commands [][2]string) {
 	if len(commands) == 0 {
 		return
@@ -74,12 +75,12 @@ func (s *session) next(out printer, commands [][2]string) {
 	}
 }
 
-// shortWhy is the server's sentence with the task's id as lists show it.
+// shortWhy returns the server's explanation of the task's state, with short names.
 func shortWhy(t client.Task) string {
 	return render.Clean(shortened(t, t.Why))
 }
 
-// shortened is a text of the server with the ids of a task and its project as lists show them.
+// shortened replaces the IDs of a task and its project in a text of the server by their short names.
 func shortened(t client.Task, text string) string {
 	return render.Rename(render.ShortIDs(text, t.ProjectID), t.ID, render.Name(t.Key, t.ID))
 }

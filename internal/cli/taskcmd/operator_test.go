@@ -47,12 +47,12 @@ func (f *fakeAPI) attempts(status task.Status, boxes ...string) {
 	f.tasks = []client.Task{t}
 }
 
-func TestAlarmsAreShownWithTheSandboxes(t *testing.T) {
+func TestSandboxList_ShowsAlerts(t *testing.T) {
 	t.Parallel()
 	require.Contains(t, newFake(t).omoi("sandbox", "list").err, "ALERT: three stay")
 }
 
-func TestRawLogsAreThoseOfTheNewestAttempt(t *testing.T) {
+func TestRawLogs_OfTheNewestAttempt(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.attempts(task.StatusRunning, "first", "second")
@@ -69,8 +69,8 @@ func TestRawLogsAreThoseOfTheNewestAttempt(t *testing.T) {
 	require.Contains(t, f.omoi("logs", "--raw", "-").err, "the task has no sandbox")
 }
 
-// What is there when it is asked for is printed, also if the agent prints faster than that.
-func TestRawLogsEndThoughTheAgentPrintsOn(t *testing.T) {
+// logs --raw ends at the size of the log at its start, although the agent continues to write.
+func TestRawLogs_EndWhileTheAgentWrites(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.attempts(task.StatusRunning, "first")
@@ -90,8 +90,8 @@ func TestRawLogsEndThoughTheAgentPrintsOn(t *testing.T) {
 	require.Equal(t, []string{"<a>\n", "b\n"}, texts, "one JSON value a line")
 }
 
-// What is stored comes without a look of a worker: it is not all that there is.
-func TestRawLogsEndWhereAWorkerHasLooked(t *testing.T) {
+// A stale answer lacks the newest output: logs --raw waits for an answer after a worker has read the log.
+func TestRawLogs_WaitForAFreshAnswer(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.attempts(task.StatusRunning, "first")
@@ -104,7 +104,7 @@ func TestRawLogsEndWhereAWorkerHasLooked(t *testing.T) {
 	}
 }
 
-func TestInterventionsSayWhatBecameOfThem(t *testing.T) {
+func TestInterventions_ShowTheirState(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks = []client.Task{{ID: idA, Status: task.StatusRunning}}

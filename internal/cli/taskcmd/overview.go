@@ -13,7 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// overviewTasks is how many of the newest tasks an overview counts.
+// overviewTasks is the number of newest tasks that the overview counts.
 const overviewTasks = 100
 
 // overview is the JSON form of omoi without a command.
@@ -23,13 +23,13 @@ type overview struct {
 	Readiness *client.Readiness   `json:"readiness"`
 	Counts    map[task.Status]int `json:"task_counts"` // of the newest tasks
 	Counted   int                 `json:"counted_tasks"`
-	NeedsUser []client.Task       `json:"needs_user"` // suspended or blocked until a user acts
+	NeedsUser []client.Task       `json:"needs_user"` // tasks that wait for an action of a user
 	Next      string              `json:"next"`
 
-	more bool // there are older tasks
+	more bool // older tasks exist
 }
 
-// Overview prints whether a server is running, its tasks by status, what needs a user, and the next command.
+// Overview prints the state of the server, its tasks by status, the tasks that wait for a user, and the next command.
 func Overview(ctx context.Context, streams IO) error {
 	s := &session{streams}
 	o := overview{Counts: make(map[task.Status]int), NeedsUser: []client.Task{}, Next: "omoi dev"}
@@ -44,7 +44,7 @@ func Overview(ctx context.Context, streams IO) error {
 	return s.answer(o, err, func() { s.showOverview(o) })
 }
 
-// read asks the server: what it is, how it is, its newest tasks, and the pending ones, since old ones may be suspended.
+// read reads the state of the server, the newest tasks, and all pending tasks, since old ones may be suspended.
 func (o *overview) read(ctx context.Context, api *client.Client) error {
 	info, err := api.Info(ctx)
 	if err != nil {
@@ -72,7 +72,7 @@ func (o *overview) read(ctx context.Context, api *client.Client) error {
 	return err
 }
 
-// next is the most useful command: for what needs a user first, then for what runs.
+// next returns the most useful command: first for tasks that wait for a user, then for open ones.
 func (o *overview) next(tasks []client.Task) string {
 	running := slices.IndexFunc(tasks, func(t client.Task) bool { return !t.Status.Final() })
 	switch {
@@ -88,7 +88,7 @@ func (o *overview) next(tasks []client.Task) string {
 	return "omoi doctor"
 }
 
-// resumes is the command that resumes a task which waits for a user.
+// resumes returns the command that resumes a task which waits for a user.
 func resumes(t client.Task) string {
 	if t.Blocked == task.BlockedReview {
 		return "omoi review " + render.Name(t.Key, t.ID) + " --approve"
@@ -113,7 +113,7 @@ func (s *session) showOverview(o overview) {
 	s.say("\nNext: %s", o.Next)
 }
 
-// counts are the tasks by status, in the order of a task's life.
+// counts renders the number of tasks by status, in the order of the life of a task.
 func (o *overview) counts() string {
 	var parts []string
 	for _, status := range task.Statuses() {

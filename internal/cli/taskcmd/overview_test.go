@@ -14,7 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// overview calls omoi without a command.
+// overview runs omoi without a command.
 func (f *fakeAPI) overview(json bool, env map[string]string) result {
 	var out, stderr bytes.Buffer
 	err := taskcmd.Overview(f.t.Context(), taskcmd.IO{
@@ -86,7 +86,7 @@ func TestOverview_WithoutAServer(t *testing.T) {
 	require.Contains(t, got.err, "Next: run omoi dev")
 }
 
-func TestRun_SaysWhatWillHappen(t *testing.T) {
+func TestRun_PrintsThePlan(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	made := aTask(idA, task.StatusPending)
@@ -106,7 +106,7 @@ func TestRun_SaysWhatWillHappen(t *testing.T) {
 	require.Contains(t, f.omoi("run", "Do it", "--repo", "/repo").out, "Agent claude with its default model", "a server prefers claude_oauth")
 }
 
-func TestRun_UsesTheRepositoryOnGitHubThatWasCloned(t *testing.T) {
+func TestRun_UsesTheGitHubOrigin(t *testing.T) {
 	t.Parallel()
 	for origin, want := range map[string]string{
 		"git@github.com:Acme/App.git": "acme/app", "https://github.com/acme/app": "acme/app", "/srv/app.git": "", "https://git.example.com/acme/app.git": "",

@@ -12,8 +12,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// A person names a repository in many ways; the server hears the one path of it.
-func TestRunFindsTheRepositoryThatIsNamed(t *testing.T) {
+// Every form of --repo leads to one path in the request.
+func TestRun_FormsOfRepo(t *testing.T) {
 	t.Parallel()
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
@@ -49,7 +49,7 @@ func TestRunFindsTheRepositoryThatIsNamed(t *testing.T) {
 	}
 }
 
-func TestRunSaysWhereThereIsNoRepository(t *testing.T) {
+func TestRun_WithoutARepository(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	dir := t.TempDir()
@@ -67,7 +67,7 @@ func TestRunSaysWhereThereIsNoRepository(t *testing.T) {
 }
 
 // An invalid command line is the first error, before any other output.
-func TestRunChecksTheCommandLineBeforeItLooksAround(t *testing.T) {
+func TestRun_ChecksTheCommandLineFirst(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	dir := t.TempDir()

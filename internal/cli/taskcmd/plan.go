@@ -16,7 +16,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// plan is what will happen to a new task, in one line: agent and model, sandbox and its isolation, branch, budget.
+// plan describes how a new task will run, in one line: agent, model, sandbox with its isolation, branch and budget.
 func (s *session) plan(ctx context.Context, api *client.Client, t client.Task) string {
 	where := fmt.Sprintf("in a sandbox of provider %s%s", t.Provider, s.isolation(ctx, api, t.Provider))
 	if t.SelfConnecting() {
@@ -24,16 +24,17 @@ func (s *session) plan(ctx context.Context, api *client.Client, t client.Task) s
 	}
 	branch := cmp.Or(text(t.Branch), scm.BranchName(scm.BranchRequest{TaskID: t.ID, Key: t.Key, TicketID: t.TicketID, Title: t.Title, Priority: t.Priority}))
 	if t.Repo == "" {
-		return fmt.Sprintf("Agent %s%s will run %s, %s.", t.Agent, modelOf(ctx, api, t), where, budgetWords(t.Budget))
+		return fmt.Sprintf("Agent %s%s will run %s, %s.", t.Agent, modelOf(ctx, api, t), where, budgetText(t.Budget))
 	}
-	return fmt.Sprintf("Agent %s%s will run %s, on branch %s of %s, %s.", t.Agent, modelOf(ctx, api, t), where, branch, render.Clean(t.Repo), budgetWords(t.Budget))
+	return fmt.Sprintf("Agent %s%s will run %s, on branch %s of %s, %s.", t.Agent, modelOf(ctx, api, t), where, branch, render.Clean(t.Repo), budgetText(t.Budget))
 }
 
-// isolation is that of the newest sandbox of a provider; before the first one that of this machine, if the server runs on it.
+// isolation renders the isolation features of a provider: those of its newest sandbox. Without a sandbox they are those
+// of this machine, if the server runs here.
 func (s *session) isolation(ctx context.Context, api *client.Client, provider string) string {
 	const looked = 20
 	var features []string
-	page, _ := api.Sandboxes(ctx, client.SandboxFilter{Limit: looked}) // what is unknown is not shown
+	page, _ := api.Sandboxes(ctx, client.SandboxFilter{Limit: looked}) // an unknown isolation is not shown
 	if n := slices.IndexFunc(page.Items, func(b client.Sandbox) bool { return b.Provider == provider && len(b.Isolation) > 0 }); n >= 0 {
 		features = page.Items[n].Isolation
 	} else if s.Provider != nil && s.Env("OMOI_API_URL") == "" {
@@ -45,7 +46,7 @@ func (s *session) isolation(ctx context.Context, api *client.Client, provider st
 	return render.Clean(suffix(" with ", strings.Join(features, ", ")))
 }
 
-// modelOf names the model of an agent that needs one: that of the first credential which the task would use.
+// modelOf renders the model of an agent that needs one: that of the first credential that the task would use.
 func modelOf(ctx context.Context, api *client.Client, t client.Task) string {
 	if !task.RuntimeOf(t.Agent).NeedsModel {
 		return ""
@@ -64,8 +65,8 @@ func modelOf(ctx context.Context, api *client.Client, t client.Task) string {
 	return " with its default model"
 }
 
-// budgetWords are the limits of a budget.
-func budgetWords(b client.Budget) string {
+// budgetText renders the limits of a budget.
+func budgetText(b client.Budget) string {
 	var parts []string
 	for _, limit := range []struct {
 		set  bool
@@ -86,7 +87,7 @@ func budgetWords(b client.Budget) string {
 	return "with a budget of " + strings.Join(parts, ", ")
 }
 
-// remote is the repository on GitHub from which a working copy was cloned; empty: it has none.
+// remote returns the GitHub repository that is the origin of a working copy; empty if the origin is elsewhere.
 func remote(ctx context.Context, top string) string {
 	origin, err := gitIn(ctx, top, "config", "--get", "remote.origin.url")
 	if err != nil || filepath.IsAbs(origin) {

@@ -104,7 +104,7 @@ no repository, needs --name, and its agents start in an empty folder.`
 	flags.StringVar(&in.Name, "name", "", "name of the project (default: the name of the repository)")
 	flags.StringVar(&in.Description, "description", "", "description of the project")
 	flags.StringVar(&in.DefaultBranch, "default-branch", "", "`branch` from which tasks start (default: that of the repository)")
-	flags.StringVar(&settings, "settings", "", "JSON `object` of free settings; omoi reads validate, allowed_paths, forbidden_paths, forbidden_commands and constraints")
+	flags.StringVar(&settings, "settings", "", "JSON `object` of free settings; omoi reads validate, commit_leftovers, allowed_paths, forbidden_paths, forbidden_commands and constraints")
 	f.add(cmd)
 	return cmd
 }
@@ -142,7 +142,7 @@ func (s *session) projectUpdate() *cobra.Command {
 	return cmd
 }
 
-// choice reads a flag whose value is true, false, or default.
+// choice reads a flag whose value is true, false or default.
 func choice(cmd *cobra.Command, name string) (client.OptionalBool, error) {
 	said := cmd.Flags().Lookup(name).Value.String()
 	switch {
@@ -158,14 +158,14 @@ func choice(cmd *cobra.Command, name string) (client.OptionalBool, error) {
 	return client.Choose(to), nil
 }
 
-// warnLimit warns of a project that admits no task.
+// warnLimit prints a warning if the concurrency limit of a project is 0.
 func (s *session) warnLimit(p client.Project) {
 	if p.MaxSlots == 0 {
 		s.note("Warning: with a limit of 0 no task of %s starts. Next: omoi project update %s --max-concurrent-tasks <n>", render.OneLine(p.Name, 60), render.Name(p.Key, p.ID))
 	}
 }
 
-// projectSettings are the flags that create and update share.
+// projectSettings are the flags that project create and project update share.
 type projectSettings struct {
 	slots           int
 	alone           bool
@@ -198,19 +198,19 @@ type halter func(*client.Client, context.Context, string, client.PauseRequest) (
 func (s *session) halt(use, short string, halt *client.PauseRequest, do halter) *cobra.Command {
 	cmd := s.projectVerb(use, short, func(ctx context.Context, api *client.Client, p client.Project) error {
 		done, err := do(api, ctx, p.ID, *halt)
-		return s.answer(done, err, func() { s.halted(done, halt.Now) })
+		return s.answer(done, err, func() { s.showPause(done, halt.Now) })
 	})
 	reasonFlag(cmd, &halt.Reason)
 	return cmd
 }
 
-// reasonFlag is --reason of commands that change what tasks do.
+// reasonFlag defines --reason.
 func reasonFlag(cmd *cobra.Command, reason *string) {
 	cmd.Flags().StringVar(reason, "reason", "asked for on the command line", "reason shown with the task")
 }
 
-// halted says what happens now, and what to do next.
-func (s *session) halted(done client.PauseResult, now bool) {
+// showPause prints the effect of a pause and the next step.
+func (s *session) showPause(done client.PauseResult, now bool) {
 	name, tasks := render.OneLine(done.Project.Name, 60), render.Count(len(done.TaskIDs), "task")
 	switch {
 	case !done.Project.Paused && done.InstallationPaused:

@@ -15,7 +15,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestAProjectIsMadeWithItsSettings(t *testing.T) {
+func TestProjectCreate_WithSettings(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	var bodies []string

@@ -12,7 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 )
 
-func TestStoppingAndResumingAProjectSaysWhatHappens(t *testing.T) {
+func TestProject_PauseAndResume(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	project := client.Project{ID: idA, Name: "app"}

@@ -12,7 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 )
 
-func TestSteeringIsYesNoOrTheDefault(t *testing.T) {
+func TestProjectUpdate_AutoSteering(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	var body string

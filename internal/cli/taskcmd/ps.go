@@ -36,7 +36,7 @@ func newPS(s *session) *cobra.Command {
 	return cmd
 }
 
-// listFlags are the flags of lists of what people and checks make, 20 at first; a limit of 0 lists all.
+// listFlags defines --limit, 20 by default, and --all. A limit of 0 lists all.
 func listFlags(cmd *cobra.Command, limit *int, all *bool) {
 	cmd.Flags().IntVarP(limit, "limit", "n", 20, "maximum number of rows; 0: no maximum")
 	cmd.Flags().BoolVarP(all, "all", "a", false, "include those of omoi check")
@@ -48,7 +48,7 @@ func listFlags(cmd *cobra.Command, limit *int, all *bool) {
 	}
 }
 
-// rest names the commands that list what a list left out.
+// rest prints the commands that list the omitted rows.
 func (s *session) rest(more, left bool, command string) {
 	if more {
 		s.note("There are more. Next: %s -n 0", command)
@@ -68,7 +68,7 @@ func (s *session) psTable(tasks []client.Task, none string) {
 	})
 }
 
-// waiting returns in two words why a pending task is not running.
+// waiting returns a short reason why a pending task is not running.
 func waiting(t client.Task) string {
 	switch {
 	case t.Status != task.StatusPending:

@@ -35,14 +35,15 @@ func (s *session) taskReceipt(ctx context.Context, api *client.Client, t client.
 	return err
 }
 
-// cleanupWait is how long after the end of a task its receipt is waited for, cleanupPause the time between two reads.
+// cleanupWait is how long after the end of a task the command waits for its cleanup. cleanupPause is the time between
+// two requests.
 const (
 	cleanupWait  = 30 * time.Second
 	cleanupPause = 300 * time.Millisecond
 )
 
-// settledReceipt returns the receipt of a task. Right after the end of the task it waits for the second absence check,
-// where that is expected within [cleanupWait].
+// settledReceipt returns the receipt of a task. Shortly after the end of the task it waits for the second absence
+// check, if that is due within [cleanupWait].
 func (s *session) settledReceipt(ctx context.Context, api *client.Client, t client.Task) (client.TaskReceipt, error) {
 	for asked := time.Now(); ; {
 		r, err := api.Receipt(ctx, t.ID)
@@ -80,8 +81,8 @@ func (s *session) showReceipt(r client.TaskReceipt) {
 		s.say("Verified   %s", style.Green(allVerified(len(r.Sandboxes))))
 	case r.Unverified == 0:
 		s.say("Verified   %s", style.Yellow("nothing to verify: omoi created no sandbox for this task"))
-	case r.Status.Final() && secondLook(r) != "":
-		s.say("Verified   %s", style.Yellow("not yet: deleted, and "+secondLook(r)))
+	case r.Status.Final() && secondCheck(r) != "":
+		s.say("Verified   %s", style.Yellow("not yet: deleted, and "+secondCheck(r)))
 	case r.Status.Final():
 		s.say("Verified   %s", style.Red(fmt.Sprintf("no: the deletion of %s is not verified", render.Count(r.Unverified, "sandbox"))))
 		s.hint("The cleanup is still running. Next: omoi host list")
@@ -90,15 +91,15 @@ func (s *session) showReceipt(r client.TaskReceipt) {
 	}
 }
 
-// secondLook says when what is gone is looked for again; empty where that is not all that is waited for, or is overdue.
-func secondLook(r client.TaskReceipt) string {
+// secondCheck renders when the second absence check runs; empty if its time is unknown or long past.
+func secondCheck(r client.TaskReceipt) string {
 	if r.VerificationDueAt == nil || time.Since(*r.VerificationDueAt) > time.Minute {
 		return ""
 	}
 	return "the second absence check runs at about " + r.VerificationDueAt.Local().Format(time.TimeOnly)
 }
 
-// showStub shows the row of one sandbox.
+// showStub prints the times of one sandbox.
 func (s *session) showStub(b client.Sandbox) {
 	s.say("Sandbox    %s  attempt %d, %s, %s", b.ID, b.Attempt, b.Provider, s.state(b.State))
 	if b.SeenAgain() {
@@ -121,15 +122,15 @@ func (s *session) showStub(b client.Sandbox) {
 			s.say("  %-14s%s", line.word, line.at.Local().Format(time.DateTime+".000"))
 		}
 	}
-	s.say("  %-14s%s%s", "lifetime", lived(b), suffix(", ", costOf(b)))
+	s.say("  %-14s%s%s", "lifetime", lifetime(b), suffix(", ", costOf(b)))
 	if b.Transport != "" {
 		s.say("  %-14s%s", "transport", reports(b))
 	}
 	s.say("  %-14s%s", "salvage", saved(b.Salvage))
 }
 
-// lived is how long a sandbox was there, if it ever was.
-func lived(b client.Sandbox) string {
+// lifetime renders the lifetime of a sandbox.
+func lifetime(b client.Sandbox) string {
 	switch {
 	case b.ProviderCreatedAt != nil || b.StartedAt != nil || !b.Machine():
 		return alive(b.SecondsAlive)
@@ -139,7 +140,7 @@ func lived(b client.Sandbox) string {
 	return "not created yet"
 }
 
-// reports is how the events left the sandbox, and whether all of them did.
+// reports renders the transport of events, and whether the last events are lost.
 func reports(b client.Sandbox) string {
 	text := "push (the agent calls the API)"
 	if b.Transport == task.TransportPull {
@@ -162,7 +163,7 @@ func costOf(b client.Sandbox) string {
 	return money(b.Cost.Amount, b.Cost.Currency)
 }
 
-// costs are the sums of a receipt; what has no price is said to be in none.
+// costs renders the sums of a receipt, with the number of sandboxes without a price.
 func costs(r client.TaskReceipt) string {
 	var parts []string
 	for _, sum := range r.Costs {
@@ -189,7 +190,7 @@ func money(amount float64, currency string) string {
 	return fmt.Sprintf("%.2f %s", amount, currency)
 }
 
-// allVerified says that the deletion of so many sandboxes is verified.
+// allVerified renders that the deletion of n sandboxes is verified.
 func allVerified(n int) string {
 	if n == 1 {
 		return "1 sandbox verified deleted"
@@ -197,7 +198,7 @@ func allVerified(n int) string {
 	return fmt.Sprintf("all %d sandboxes verified deleted", n)
 }
 
-// suffix is text behind a separator, nothing where there is no text.
+// suffix returns the separator and the text; empty if the text is empty.
 func suffix(separator, text string) string {
 	if text == "" {
 		return ""

@@ -13,7 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestReceiptOfATask(t *testing.T) {
+func TestReceipt(t *testing.T) {
 	t.Parallel()
 	f, now := newFake(t), time.Now()
 	f.tasks = []client.Task{aTask(idA, task.StatusCompleted)}
@@ -59,8 +59,8 @@ func TestShowAndReceipt_UnknownCost(t *testing.T) {
 	}
 }
 
-// A receipt always names a sandbox that reappeared after verification, and stays unverified until it is verified again.
-func TestReceiptOfWhatWasThereAgain(t *testing.T) {
+// A receipt shows a sandbox that reappeared, and stays unverified until its deletion is verified again.
+func TestReceipt_ReappearedSandbox(t *testing.T) {
 	t.Parallel()
 	f, now := newFake(t), time.Now()
 	deleted, made := now.Add(-time.Hour), now.Add(-time.Minute)
@@ -82,8 +82,8 @@ func TestReceiptOfWhatWasThereAgain(t *testing.T) {
 	require.Contains(t, got.out, "reappeared")
 }
 
-// What was never made has not lived, and what could not be read to its end is said to be lost.
-func TestReceiptOfWhatNeverWasAndWhatIsUnread(t *testing.T) {
+// A sandbox that was never created has no lifetime. Lost events are shown.
+func TestReceipt_NeverCreatedAndLostEvents(t *testing.T) {
 	t.Parallel()
 	f, now := newFake(t), time.Now()
 	f.tasks = []client.Task{aTask(idA, task.StatusFailed)}
@@ -100,8 +100,8 @@ func TestReceiptOfWhatNeverWasAndWhatIsUnread(t *testing.T) {
 	require.Contains(t, f.omoi("receipt", "-").out, "transport     pull (a worker reads the events), incomplete: the last events are lost")
 }
 
-// The receipt of an ended task with unverified sandboxes exits with an error, that of a running task does not.
-func TestReceiptOfWhatIsLeft(t *testing.T) {
+// The receipt of an ended task with unverified sandboxes has exit code 1; that of an open task has 0.
+func TestReceipt_ExitCodeIfUnverified(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks = []client.Task{aTask(idA, task.StatusFailed)}
@@ -113,8 +113,8 @@ func TestReceiptOfWhatIsLeft(t *testing.T) {
 	require.Zero(t, f.omoi("receipt", "-").code)
 }
 
-// Between the two looks nothing is wrong, and the receipt says when the second one comes.
-func TestReceiptBetweenTheLooks(t *testing.T) {
+// Before the second absence check the receipt shows its time, not an error.
+func TestReceipt_BeforeTheSecondAbsenceCheck(t *testing.T) {
 	t.Parallel()
 	f, now := newFake(t), time.Now()
 	f.tasks = []client.Task{aTask(idA, task.StatusCompleted)}
@@ -159,8 +159,8 @@ func TestReceipt_WaitsForTheSecondAbsenceCheckAfterTheEnd(t *testing.T) {
 	require.Equal(t, 4, reads)
 }
 
-// Nothing is claimed of an agent that ran elsewhere.
-func TestReceiptOfAnExternalAgent(t *testing.T) {
+// An external sandbox has nothing to verify.
+func TestReceipt_ExternalAgent(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks = []client.Task{aTask(idA, task.StatusCompleted)}

@@ -9,8 +9,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 )
 
-// The server speaks of fields of its body; a person at the command line gave flags.
-func TestRunNamesFlagsWhereTheServerNamesFields(t *testing.T) {
+// Errors name flags instead of the fields of the request.
+func TestRun_ErrorsNameFlags(t *testing.T) {
 	t.Parallel()
 	config := write(t, "c.json", `{"command": "x", "setup": 7}`)
 	for _, c := range []struct {
@@ -40,7 +40,7 @@ func TestRunNamesFlagsWhereTheServerNamesFields(t *testing.T) {
 	}
 }
 
-func TestRunTakesOneScript(t *testing.T) {
+func TestRun_AcceptsOneScript(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	config := write(t, "c.json", `{"script": {"steps": [{"say": "x"}]}}`)

@@ -21,11 +21,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// maxText is more than the server takes, so that the server's own words tell the limit.
+// maxText limits the bytes read of a text or file. The limit is above that of the server, so that the server reports
+// its own limit.
 const maxText = 8 << 20
 
-// request is the body of the task that the command line describes. The repository comes last: it is the only
-// part that does not stand on the command line.
+// request returns the request body for the command line. The repository is determined last, since this needs the file
+// system.
 func (r *run) request(cmd *cobra.Command, args []string) (client.CreateTaskRequest, error) {
 	var none client.CreateTaskRequest
 	if err := r.checkFlags(cmd); err != nil {
@@ -68,9 +69,9 @@ func (r *run) request(cmd *cobra.Command, args []string) (client.CreateTaskReque
 	return in, err
 }
 
-// checkFlags refuses flags that contradict each other. What one flag may hold is the server's word.
+// checkFlags refuses flags that contradict each other. The server checks the values of single flags.
 func (r *run) checkFlags(cmd *cobra.Command) error {
-	for _, name := range []string{"deadline", "project", "repo"} { // as an unset shell variable leaves them
+	for _, name := range []string{"deadline", "project", "repo"} { // an unset shell variable leaves an empty value
 		if f := cmd.Flag(name); f.Changed && f.Value.String() == "" {
 			return exit.Usagef("--%s is empty: give a value, or omit the flag", name)
 		}
@@ -90,7 +91,7 @@ func (r *run) checkFlags(cmd *cobra.Command) error {
 	return nil
 }
 
-// text is the task's text: the argument, a file, or standard input.
+// text returns the task text: the argument, a file, or standard input.
 func (r *run) text(args []string) (string, error) {
 	file := r.file
 	switch {
@@ -117,7 +118,7 @@ func notEmpty(text string) (string, error) {
 	return text, nil
 }
 
-// read reads a file, or standard input for "-"; what names it in errors.
+// read reads a file, or standard input for "-". what describes the content in errors.
 func (r *run) read(what, file string) ([]byte, error) {
 	in := r.Stdin
 	if file != "-" {
@@ -139,7 +140,7 @@ func (r *run) read(what, file string) ([]byte, error) {
 	return raw, nil
 }
 
-// executionConfig joins --execution-config, --script and --validator-script.
+// executionConfig merges --execution-config, --script and --validator-script.
 func (r *run) executionConfig() (json.RawMessage, error) {
 	config := map[string]json.RawMessage{}
 	if r.execution != "" {
@@ -164,11 +165,11 @@ func (r *run) executionConfig() (json.RawMessage, error) {
 		return nil, nil
 	}
 	var out bytes.Buffer
-	err := render.JSONLine(&out, config) // as a person reads it: & stays &
+	err := render.JSONLine(&out, config) // keeps & and < unescaped
 	return bytes.TrimSpace(out.Bytes()), err
 }
 
-// addScript reads a script into a key of an execution config that does not have the key yet.
+// addScript sets a key of an execution config to a script. A key that exists is an error.
 func (r *run) addScript(config map[string]json.RawMessage, key, script string) (err error) {
 	switch {
 	case script == "":
@@ -191,14 +192,14 @@ func (r *run) readJSON(what, file string, into any) error {
 	return nil
 }
 
-// examplePrefix marks a script that omoi brings along.
+// examplePrefix is the prefix of built-in scripts.
 const examplePrefix = "example:"
 
 func exampleNames() string {
 	return examplePrefix + strings.Join(examples.Names(), ", "+examplePrefix)
 }
 
-// readScript reads a script that the command line names.
+// readScript reads a built-in script or a file.
 func (r *run) readScript(script string) (raw json.RawMessage, err error) {
 	name, isExample := strings.CutPrefix(script, examplePrefix)
 	if !isExample {
@@ -211,8 +212,8 @@ func (r *run) readScript(script string) (raw json.RawMessage, err error) {
 	return raw, nil
 }
 
-// repository is what the request names: of --repo a path made absolute, or a name as it is. Without --repo it is the
-// GitHub repository of the working copy around the current folder, else that local repository.
+// repository returns the repository of the request: --repo, else the GitHub origin of the working copy around the
+// current folder, else that local repository.
 func (r *run) repository(ctx context.Context) (string, error) {
 	if r.repo != "" {
 		return r.named(r.repo)
@@ -228,14 +229,14 @@ func (r *run) repository(ctx context.Context) (string, error) {
 	return cmp.Or(remote(ctx, top), top), nil
 }
 
-// named is the repository that a person names, as the server takes it.
+// named returns the value of --repo for the server: an absolute path, or the name of a remote repository.
 func (s *session) named(repo string) (string, error) {
 	path, err := s.path(repo)
 	if err != nil {
 		return "", exit.With(exit.Usage, err)
 	}
 	switch {
-	case filepath.IsAbs(repo): // it may be one of the server's machine
+	case filepath.IsAbs(repo): // the path may exist on the server's machine only
 		return path, nil
 	case isFolder(path):
 		if top := enclosing(path); top != "" {
@@ -262,12 +263,12 @@ func exists(path string) bool {
 
 var ownerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+$`)
 
-// isRemote tells names of repositories elsewhere, about which the server has something to say.
+// isRemote reports whether repo names a remote repository: a URL or owner/name.
 func isRemote(repo string) bool {
 	return strings.Contains(repo, "://") || strings.HasPrefix(repo, "git@") || ownerName.MatchString(repo)
 }
 
-// enclosing is the top of the repository that a folder is or lies in, "" if there is none.
+// enclosing returns the top folder of the repository that contains dir; empty if none does.
 func enclosing(dir string) string {
 	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = resolved

@@ -18,15 +18,16 @@ const (
 	newestRef   = "-"
 )
 
-// kind tells how one item of a list is named on the command line.
+// kind describes how items of a list are named on the command line.
 type kind[T any] struct {
-	noun, list string // of an item, and the command that lists them
+	noun, list string // name of an item, and the command that lists items
 	id         func(T) string
-	name       func(T) string // nil if items have no names
-	key        func(T) string // nil if the server finds items by their keys
+	name       func(T) string // nil: items have no names
+	key        func(T) string // nil: the server resolves keys
 }
 
-// pick returns the item that ref names: by its ID, its name, its key, or 4 or more characters of the ID's beginning or end.
+// pick returns the item that ref names: by its ID, name or key, or by 4 or more characters of the beginning or end of
+// the ID.
 func (k kind[T]) pick(all []T, ref string) (T, error) {
 	var none T
 	var exact, parts []T
@@ -57,20 +58,20 @@ func (k kind[T]) pick(all []T, ref string) (T, error) {
 	return none, task.Errorf(task.CodeNotFound, "No %s matches %q (4 or more characters of an ID are enough). Next: %s", k.noun, ref, k.list)
 }
 
-// partOf reports whether ref is the beginning or the end of an ID, or the beginning of what lists show of the ID.
+// partOf reports whether ref is the beginning or the end of an ID, or the beginning of the short ID.
 func partOf(id, ref string) bool {
 	return strings.HasPrefix(id, ref) || strings.HasSuffix(id, ref) || strings.HasPrefix(render.Short(id), ref)
 }
 
-// plain is a reference as IDs are written.
+// plain returns a reference in lower case, without spaces around it.
 func plain(ref string) string { return strings.ToLower(strings.TrimSpace(ref)) }
 
-// oneTask is the argument check of commands that work on one task.
+// oneTask checks that a command has one argument, a task.
 func oneTask(cmd *cobra.Command, args []string) error {
 	return exactly(1, "one task: its key or ID, 4 or more characters of the ID, or - for the newest")(cmd, args)
 }
 
-// listTasks finds a task where an ID names none.
+// listTasks is the next step if no task matches.
 const listTasks = "omoi ps; for the tasks of a ticket, omoi ticket show"
 
 // taskOf returns the task that ref names.
@@ -83,7 +84,7 @@ func (s *session) taskOf(ctx context.Context, api *client.Client, ref string) (f
 	default:
 		var page client.Page[client.Task]
 		page, err = api.Tasks(ctx, client.TaskFilter{ID: ref, Limit: 6})
-		if err == nil || task.CodeOf(err) == task.CodeInvalid { // invalid: ref cannot be a part of an ID
+		if err == nil || task.CodeOf(err) == task.CodeInvalid { // invalid: ref cannot be part of an ID
 			id := func(t client.Task) string { return t.ID }
 			found, err = kind[client.Task]{noun: "task", list: listTasks, id: id}.pick(page.Items, ref)
 		}
@@ -97,7 +98,7 @@ func (s *session) taskOf(ctx context.Context, api *client.Client, ref string) (f
 	return found, err
 }
 
-// isKey reports whether ref has the form of the key of a task or ticket, which the server knows.
+// isKey reports whether ref has the form of the key of a task or ticket.
 func isKey(kind, ref string) bool {
 	_, ok := task.KeyOf(kind, ref)
 	return ok
@@ -116,7 +117,7 @@ func newestTask(ctx context.Context, api *client.Client) (client.Task, error) {
 
 const boxArg = "one sandbox, or a task: its key or ID, or 4 or more characters of it (omoi sandbox list --recent)"
 
-// boxVerb returns a command about a sandbox, deleted ones included.
+// boxVerb returns a command about one sandbox, which may be deleted.
 func (s *session) boxVerb(use, short string, do func(context.Context, *client.Client, client.Sandbox) error) *cobra.Command {
 	cmd := s.verb(use+" <sandbox>", short, exactly(1, boxArg), about(s.boxOf, do))
 	cmd.ValidArgsFunction = s.completeTasks
@@ -133,7 +134,7 @@ func (s *session) boxOf(ctx context.Context, api *client.Client, ref string) (cl
 	if task.CodeOf(err) != task.CodeNotFound {
 		return box, err
 	}
-	for _, filter := range []client.SandboxFilter{{Unverified: true}, {}} { // a sandbox that exists comes before those that were deleted
+	for _, filter := range []client.SandboxFilter{{Unverified: true}, {}} { // existing ones first
 		boxes, listErr := listBoxes(ctx, api, filter, 0)
 		if listErr != nil {
 			return box, listErr

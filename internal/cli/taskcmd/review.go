@@ -36,7 +36,7 @@ func newReview(s *session) *cobra.Command {
 	return cmd
 }
 
-// showReviews tells of the rounds of validation.
+// showReviews prints the validation rounds of a task.
 func (s *session) showReviews(t client.Task) {
 	if len(t.Reviews) == 0 {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestRunAsksForValidation(t *testing.T) {
+func TestRun_RequestsValidation(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks = []client.Task{aTask(idA, task.StatusPending)}
@@ -29,7 +29,7 @@ func TestRunAsksForValidation(t *testing.T) {
 	require.Equal(t, exit.Usage, got.code)
 }
 
-func TestVerdictNeedsAWord(t *testing.T) {
+func TestReview_NeedsAVerdict(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks = []client.Task{aTask(idA, task.StatusValidating)}
@@ -44,7 +44,7 @@ func TestVerdictNeedsAWord(t *testing.T) {
 	require.Equal(t, []string{"verdict " + idA + " ", "verdict " + idA + " "}, f.asked)
 }
 
-func TestShowTellsOfTheRounds(t *testing.T) {
+func TestShow_ListsValidationRounds(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	shown := aTask(idA, task.StatusValidating)

@@ -54,12 +54,12 @@ doctor shows which agents work here. Scripts to try: ` + exampleNames() + `.`,
 	return cmd
 }
 
-// ProviderFlag adds --provider, and its alias --sandbox.
+// ProviderFlag defines --provider and its hidden alias --sandbox.
 func ProviderFlag(cmd *cobra.Command, provider *string, usage string) {
 	for _, name := range []string{"provider", "sandbox"} {
 		cmd.Flags().StringVar(provider, name, "", usage+" (default: the server's)")
 	}
-	_ = cmd.Flags().MarkHidden("sandbox") // it is there
+	_ = cmd.Flags().MarkHidden("sandbox") // never fails: the flag exists
 }
 
 func (r *run) taskFlags(cmd *cobra.Command) {
@@ -110,7 +110,7 @@ func (r *run) do(cmd *cobra.Command, args []string) error {
 	}
 	t, made, err := api.CreateTask(cmd.Context(), in, r.key)
 	if err != nil {
-		return r.notMade(err)
+		return r.notCreated(err)
 	}
 	if r.wait {
 		return r.watch(cmd.Context(), api, t)
@@ -118,8 +118,8 @@ func (r *run) do(cmd *cobra.Command, args []string) error {
 	return r.made(cmd.Context(), api, t, made)
 }
 
-// notMade tells how to repeat a request whose answer may be lost, and how to create a duplicate.
-func (r *run) notMade(err error) error {
+// notCreated adds a next step to err: how to repeat a request whose answer was lost, or how to create a duplicate.
+func (r *run) notCreated(err error) error {
 	if task.CodeOf(err) == task.CodeUnavailable && !client.NotSent(err) {
 		r.note("The request may have arrived. Next: repeat the command with --idempotency-key %s", r.key)
 	}
@@ -172,7 +172,7 @@ func (r *run) watch(ctx context.Context, api *client.Client, t client.Task) erro
 	return outcome(t)
 }
 
-// endOf is when the task ended, or now.
+// endOf returns when the task ended; now if it has not.
 func endOf(t client.Task) time.Time {
 	if t.CompletedAt != nil {
 		return *t.CompletedAt

@@ -23,7 +23,7 @@ func write(t *testing.T, name, content string) string {
 	return path
 }
 
-func TestRunSendsTheTask(t *testing.T) {
+func TestRun_SendsTheTask(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks = []client.Task{aTask(idA, task.StatusPending)}
@@ -41,7 +41,7 @@ func TestRunSendsTheTask(t *testing.T) {
 	require.Equal(t, "Bearer key", f.headers[0].Get("Authorization"))
 }
 
-func TestRunReadsTextFromFileAndStandardInput(t *testing.T) {
+func TestRun_TextFromFileAndStandardInput(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks = []client.Task{aTask(idA, task.StatusPending)}
@@ -58,7 +58,7 @@ func TestRunReadsTextFromFileAndStandardInput(t *testing.T) {
 	require.NotEqual(t, f.headers[0].Get("Idempotency-Key"), f.headers[1].Get("Idempotency-Key"))
 }
 
-func TestRunWithAScript(t *testing.T) {
+func TestRun_WithAScript(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks = []client.Task{aTask(idA, task.StatusPending)}
@@ -70,7 +70,7 @@ func TestRunWithAScript(t *testing.T) {
 	require.JSONEq(t, `{"setup": "make deps", "script": {"steps": [{"say": "hello"}]}}`, string(f.created[0].Execution))
 }
 
-func TestRunFindsTheRepositoryAroundIt(t *testing.T) {
+func TestRun_FindsTheEnclosingRepository(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks = []client.Task{aTask(idA, task.StatusPending)}
@@ -84,7 +84,7 @@ func TestRunFindsTheRepositoryAroundIt(t *testing.T) {
 	require.Contains(t, got.out, "of /repo, without a budget.")
 }
 
-func TestRunRefusesWhatItCannotSend(t *testing.T) {
+func TestRun_RefusesInvalidInput(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks = []client.Task{aTask(idA, task.StatusPending)}
@@ -111,7 +111,7 @@ func TestRunRefusesWhatItCannotSend(t *testing.T) {
 	require.Contains(t, got.err, "--repo")
 }
 
-func TestRunDryRunSendsNothing(t *testing.T) {
+func TestRun_DryRunSendsNoRequest(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	got := f.omoi("run", "x", "--repo", "/r", "--dry-run", "--json")
@@ -122,7 +122,7 @@ func TestRunDryRunSendsNothing(t *testing.T) {
 	require.Empty(t, f.created)
 }
 
-func TestRunWaitEndsAsTheTaskDid(t *testing.T) {
+func TestRun_WaitExitCodes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		status  task.Status
@@ -157,7 +157,7 @@ func TestRunWaitEndsAsTheTaskDid(t *testing.T) {
 	}
 }
 
-func TestRunWaitStopsAtTheTimeout(t *testing.T) {
+func TestRun_WaitTimeout(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks = []client.Task{aTask(idA, task.StatusRunning)}
@@ -168,7 +168,7 @@ func TestRunWaitStopsAtTheTimeout(t *testing.T) {
 	require.Contains(t, got.err, "omoi logs -f 456789ab --after 1:1")
 }
 
-func TestRunInterruptedSaysThatTheTaskGoesOn(t *testing.T) {
+func TestRun_InterruptedTaskContinues(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks = []client.Task{aTask(idA, task.StatusRunning)}
@@ -179,7 +179,7 @@ func TestRunInterruptedSaysThatTheTaskGoesOn(t *testing.T) {
 	require.Contains(t, got.err, "The task continues")
 }
 
-func TestWithoutAServer(t *testing.T) {
+func TestCommands_WithoutAServer(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -205,7 +205,7 @@ func TestWithoutAServer(t *testing.T) {
 	require.Contains(t, got.err, "No server configured")
 }
 
-func TestAnAddressMustBeHTTP(t *testing.T) {
+func TestBaseURL_MustBeHTTP(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	for _, address := range []string{"ftp://x", "http://", "ht tp://x", "unix:///run/x"} {
@@ -215,7 +215,7 @@ func TestAnAddressMustBeHTTP(t *testing.T) {
 	}
 }
 
-func TestTheServerIsFoundInDevJSON(t *testing.T) {
+func TestBaseURL_FromDevJSON(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	home := t.TempDir()
@@ -230,7 +230,7 @@ func TestTheServerIsFoundInDevJSON(t *testing.T) {
 	}
 }
 
-func TestRunKnowsItsExamples(t *testing.T) {
+func TestRun_ExampleScripts(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks = []client.Task{aTask(idA, task.StatusPending)}
@@ -250,8 +250,8 @@ func TestRunKnowsItsExamples(t *testing.T) {
 	require.Len(t, f.created, 1)
 }
 
-// What is shown before it is sent reads as it was written.
-func TestADryRunShowsACommandAsItIs(t *testing.T) {
+// A dry run prints & and < unescaped.
+func TestRun_DryRunPrintsCommandsUnescaped(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	config := write(t, "config.json", `{"command": ["sh", "-c", "python3 fix.py && { git diff --quiet HEAD || git commit -am 'Fix <it>'; }"]}`)

@@ -23,7 +23,7 @@ func newSandbox(s *session) *cobra.Command {
 	return cmd
 }
 
-// recentBoxes is how many sandboxes --recent shows.
+// recentBoxes is the number of sandboxes that --recent lists.
 const recentBoxes = 20
 
 func (s *session) sandboxList() *cobra.Command {
@@ -40,7 +40,7 @@ func (s *session) sandboxList() *cobra.Command {
 				none = "No active sandboxes: the deletion of all others is verified. Next: omoi sandbox list --all"
 			}
 			s.showSandboxes(boxes, none)
-			if detail := down(ctx, api, "sandboxes"); detail != "" { // what the reaper cannot settle without an operator
+			if detail := down(ctx, api, "sandboxes"); detail != "" { // cleanups that need an operator
 				s.note("%s %s", StyleOf(s.Stderr, s.Env).Red("ALERT:"), render.OneLine(detail, 1000))
 			}
 		})
@@ -69,7 +69,7 @@ func (s *session) showSandboxes(boxes []client.Sandbox, none string) {
 	})
 }
 
-// taskOf names the task of a sandbox; one that nobody made has none.
+// taskOf renders the task and attempt of a sandbox; "-" for an unmanaged one.
 func taskOf(b client.Sandbox) string {
 	if b.TaskID == "" {
 		return "-"
@@ -103,7 +103,7 @@ func verified(b client.Sandbox) string {
 	return "not yet"
 }
 
-// saved says what became of the uncommitted work.
+// saved renders the result of the salvage.
 func saved(v *task.Salvage) string {
 	switch {
 	case v == nil:
@@ -148,7 +148,7 @@ func (s *session) events(ctx context.Context, api *client.Client, id string, f c
 		return err
 	}
 	if len(found.Events) == 0 {
-		if _, err := api.EventCounts(ctx, id); task.CodeOf(err) == task.CodeGone { // the list of removed events is empty
+		if _, err := api.EventCounts(ctx, id); task.CodeOf(err) == task.CodeGone { // removed by retention
 			return err
 		}
 		s.hint("No such events in sandbox %s. Next: omoi sandbox show %s", id, id)

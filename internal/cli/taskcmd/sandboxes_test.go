@@ -9,7 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestASandboxThatNobodyMadeHasNoTask(t *testing.T) {
+func TestSandboxList_UnmanagedSandbox(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.boxes = []client.Sandbox{{ID: "unchanged-worker", Provider: task.ProviderBare, State: task.SandboxRunning}}

@@ -45,7 +45,7 @@ func (s *session) score(ctx context.Context, dir, name string) error {
 	if err != nil {
 		return err
 	}
-	var pairs []corpus.Pair // those that omoi was built with; a folder of one's own has none
+	var pairs []corpus.Pair // the trajectories are built in; a folder has no pairs
 	if dir == "" {
 		if pairs, err = corpus.LoadPairs(); err != nil {
 			return err
@@ -139,11 +139,11 @@ func shares(name string, c corpus.Share) []string {
 	}
 }
 
-// wrong tells of one trajectory what was said, and what a person says.
+// wrong renders a wrong judgement of one trajectory next to its label.
 func (s *session) wrong(j corpus.Judged, judge string) string {
 	said, is := cmp.Or(string(j.Said), "nothing"), cmp.Or(string(j.Label), "two things")
 	if j.Said == supervise.LabelHealthy && judge == corpus.ByRules {
-		said = "nothing" // to leave alone is all that rules can
+		said = "nothing" // rules never return the verdict healthy
 	}
 	line := fmt.Sprintf("%s  is %s, said: %s.", s.style().Yellow(j.Name), is, said)
 	if j.Why != "" {
@@ -155,7 +155,7 @@ func (s *session) wrong(j corpus.Judged, judge string) string {
 	return line
 }
 
-// scored is a score with its fractions, for programs.
+// scored adds the fractions to a score, for JSON.
 func scored(score corpus.Score) map[string]any {
 	part := func(c corpus.Share) map[string]any {
 		return map[string]any{"is": c.Is, "said": c.Said, "right": c.Right, "precision": c.Precision(), "recall": c.Recall()}
@@ -236,7 +236,7 @@ func (s *session) addToCorpus(ctx context.Context, api *client.Client, t client.
 	})
 }
 
-// AllEvents returns the events that a task has now, the oldest first.
+// AllEvents returns the stored events of a task, oldest first.
 func AllEvents(ctx context.Context, api *client.Client, id string) ([]client.Event, error) {
 	var events []client.Event
 	for cursor := ""; ; {

@@ -17,7 +17,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
 )
 
-// terminal collects what a person sees, and tells when a text has come.
+// terminal collects the output of a pseudo-terminal and waits for texts in it.
 type terminal struct {
 	mu    sync.Mutex
 	shown bytes.Buffer
@@ -40,7 +40,7 @@ func (t *terminal) text() string {
 	return t.shown.String()
 }
 
-// asked runs credentials set on a terminal, until it has asked.
+// asked runs credentials set on a pseudo-terminal until the prompt appears.
 func asked(ctx context.Context, t *testing.T, f *fakeAPI) (ours, theirs *os.File, screen *terminal, done chan error) {
 	t.Helper()
 	ours, theirs, err := pty.Open()
@@ -52,7 +52,7 @@ func asked(ctx context.Context, t *testing.T, f *fakeAPI) (ours, theirs *os.File
 	})...)
 	root.SetArgs([]string{"credentials", "set", "github"})
 	go func() { done <- root.ExecuteContext(ctx) }()
-	for !strings.Contains(screen.text(), "not shown") {
+	for !strings.Contains(screen.text(), "is hidden") {
 		select {
 		case <-screen.news:
 		case err := <-done:
@@ -69,7 +69,7 @@ func echoes(t *testing.T, f *os.File) bool {
 	return state.Lflag&unix.ECHO != 0
 }
 
-func TestASecretIsTypedUnseen(t *testing.T) {
+func TestSecret_IsNotEchoed(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	ours, theirs, _, done := asked(t.Context(), t, f)
@@ -80,12 +80,12 @@ func TestASecretIsTypedUnseen(t *testing.T) {
 	require.Equal(t, "ghp_0123456789", f.given["github"].Secret)
 	require.True(t, echoes(t, theirs), "the terminal is as it was")
 	require.NoError(t, theirs.Close())
-	seen, _ := io.ReadAll(ours) // ends with an error, since nobody is at the other end
+	seen, _ := io.ReadAll(ours) // EIO after the other end is closed
 	require.NotContains(t, string(seen), "ghp_")
 	require.NoError(t, ours.Close())
 }
 
-func TestATerminalIsAsItWasAfterCtrlC(t *testing.T) {
+func TestSecret_RestoresTheTerminalAfterCtrlC(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	ctx, stop := context.WithCancel(t.Context())
@@ -94,6 +94,6 @@ func TestATerminalIsAsItWasAfterCtrlC(t *testing.T) {
 	require.ErrorIs(t, <-done, context.Canceled)
 	require.True(t, echoes(t, theirs))
 	require.Empty(t, f.given)
-	require.NoError(t, ours.Close()) // ends who still reads
+	require.NoError(t, ours.Close()) // unblocks the reader
 	require.NoError(t, theirs.Close())
 }

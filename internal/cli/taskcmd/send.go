@@ -32,7 +32,7 @@ func newSend(s *session) *cobra.Command {
 			case err != nil:
 				return err
 			case wait > 0:
-				return s.takenUp(ctx, api, queued.MessageID, wait)
+				return s.waitSettled(ctx, api, queued.MessageID, wait)
 			}
 			return s.answer(queued, nil, func() {
 				s.say("Message %s to task %s: %s", queued.MessageID, render.Name(t.Key, t.ID), queued.Status)
@@ -56,7 +56,8 @@ func newSend(s *session) *cobra.Command {
 	return cmd
 }
 
-// send posts to the sandbox of a task. A finished task is asked too: the refusal has a receipt.
+// send posts a message to the newest sandbox of a task. A finished task is asked too, since the server stores a
+// delivery status for the rejection.
 func (s *session) send(ctx context.Context, api *client.Client, t client.Task, in client.CreateMessageRequest, key string) (client.QueuedMessage, error) {
 	var box string
 	switch n := len(t.Attempts); {
@@ -91,7 +92,8 @@ func newMessage(s *session) *cobra.Command {
 	})
 }
 
-// oneMessage checks the argument: messages are not listed, so that a part of an id finds none.
+// oneMessage checks that a command has one argument, a whole message ID. Messages cannot be listed, so that parts of an
+// ID cannot be resolved.
 func oneMessage(cmd *cobra.Command, args []string) error {
 	if len(args) == 1 && len(strings.TrimSpace(args[0])) == uuidLength {
 		return nil
@@ -101,8 +103,8 @@ func oneMessage(cmd *cobra.Command, args []string) error {
 
 var errNotTakenUp = errors.New("the agent has not acknowledged the message yet")
 
-// takenUp stays until a message is settled, and answers the exit code of what became of it.
-func (s *session) takenUp(ctx context.Context, api *client.Client, id string, wait time.Duration) error {
+// waitSettled waits until a message is settled, prints its delivery status and returns the exit code.
+func (s *session) waitSettled(ctx context.Context, api *client.Client, id string, wait time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	m, err := s.settled(limited, api, id)
@@ -122,9 +124,9 @@ func (s *session) takenUp(ctx context.Context, api *client.Client, id string, wa
 	return nil
 }
 
-// settled asks until a message is settled or ctx, which has an end, is over.
+// settled polls a message until it is settled or ctx ends. ctx must have a deadline.
 func (s *session) settled(ctx context.Context, api *client.Client, id string) (client.MessageReceipt, error) {
-	const longest = 25 * time.Second // that the server waits
+	const longest = 25 * time.Second // longest poll of one request
 	for {
 		end, _ := ctx.Deadline()
 		left := min(longest, time.Until(end))
@@ -142,7 +144,7 @@ func (s *session) receipt(m client.MessageReceipt) error {
 	if *s.JSON {
 		return s.printJSON(m)
 	}
-	s.say("%s  %s  %s", s.style().Bold(m.ID), stateWords(m.State), render.OneLine(m.Content, 60))
+	s.say("%s  %s  %s", s.style().Bold(m.ID), stateText(m.State), render.OneLine(m.Content, 60))
 	if m.Reason != "" {
 		s.say("  %s", render.Clean(m.Reason))
 	}

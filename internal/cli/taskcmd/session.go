@@ -21,40 +21,43 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandbox"
 )
 
-// IO is what the commands see of the process around them.
+// IO is the environment of the commands: streams, variables and folder.
 type IO struct {
-	// Env answers a variable of the environment, empty if it is not set. What a flag says counts as set.
+	// Env returns an environment variable; empty if it is not set. Values of global flags count as set.
 	Env    func(name string) string
 	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer
-	// Provider opens a sandbox provider as a worker on this machine does; nil: none can be opened.
+	// Provider opens a sandbox provider with the configuration of this machine; nil: unsupported.
 	Provider func(name string) (sandbox.Provider, error)
-	// Dir is the folder that relative paths begin at; empty: the process's own.
+	// Dir is the base of relative paths; empty: the working directory of the process.
 	Dir string
-	// JSON tells, once a command runs, whether it prints JSON.
+	// JSON points to the value of --json, which is valid once a command runs.
 	JSON *bool
 }
 
-// Commands makes every command of this package for one command line.
+// Commands returns the commands of this package.
 func Commands(streams IO) []*cobra.Command {
 	makers := []func(*session) *cobra.Command{
-		newRun, newPS, newShow, newLogs, newTranscript, newDiff, newCheckout, newCancel, newRetry, newReview, newSend, newMessage, newProject, newBudget, newSandbox, newReceipt,
+		newRun, newPS, newShow, newLogs, newTranscript, newCheckpoints, newDiff, newCheckout, newTake, newGive, newCancel, newRetry, newRewind, newFork, newReview,
+		newSend, newMessage, newProject, newBudget, newSandbox, newReceipt,
 		newWork, newHost, newStorage, newKeys, newCredentials, newTicket, newGuardian, newConductor, newWhy, newOrganization,
 	}
 	commands := make([]*cobra.Command, 0, len(makers))
 	for _, maker := range makers {
-		cmd := maker(&session{streams})
+		s := &session{streams}
+		cmd := maker(s)
 		explainArguments(cmd)
+		s.completeFlags(cmd)
 		commands = append(commands, cmd)
 	}
 	return commands
 }
 
-// session is one running command.
+// session holds the environment of one command.
 type session struct{ IO }
 
-// api is the client of the server that the command line, the environment or a running `omoi dev` names.
+// api returns the client of the server; see [BaseURL].
 func (s *session) api() (*client.Client, error) {
 	address, err := BaseURL(s.Env)
 	if err != nil {
@@ -63,8 +66,8 @@ func (s *session) api() (*client.Client, error) {
 	return client.New(address, s.Env("OMOI_API_KEY")), nil
 }
 
-// BaseURL finds the server: OMOI_API_URL, then dev.json in OMOI_HOME (default
-// ~/.omoi), which a running `omoi dev` writes. Nowhere: exit code 3 with the next command.
+// BaseURL returns the URL of the server: OMOI_API_URL, else the api_url in dev.json in OMOI_HOME (default ~/.omoi),
+// which a running omoi dev writes. Without either, the error has exit code 3 and the next step.
 func BaseURL(env func(string) string) (string, error) {
 	if set := env("OMOI_API_URL"); set != "" {
 		return httpAddress(set)
@@ -85,7 +88,7 @@ func BaseURL(env func(string) string) (string, error) {
 	return info.APIURL, nil
 }
 
-// httpAddress refuses what no request could be sent to.
+// httpAddress returns the URL of an address. The error has the exit code of wrong usage.
 func httpAddress(address string) (string, error) {
 	full := WithScheme(address)
 	u, err := url.Parse(full)
@@ -95,7 +98,7 @@ func httpAddress(address string) (string, error) {
 	return full, nil
 }
 
-// WithScheme is an address as a URL: without a scheme it is http.
+// WithScheme prefixes an address without a scheme with http://.
 func WithScheme(address string) string {
 	if address == "" || strings.Contains(address, "://") {
 		return address
@@ -108,30 +111,30 @@ func (s *session) style() render.Style { return StyleOf(s.Stdout, s.Env) }
 // printer is say, hint or note.
 type printer func(format string, args ...any)
 
-// say writes to standard output.
+// say writes a line to standard output.
 func (s *session) say(format string, args ...any) { _, _ = fmt.Fprintf(s.Stdout, format+"\n", args...) }
 
-// hint writes what belongs to the answer, for people only.
+// hint writes a line to standard output unless --json is set.
 func (s *session) hint(format string, args ...any) {
 	if !*s.JSON {
 		s.say(format, args...)
 	}
 }
 
-// note writes what does not belong to the answer to standard error, for people only.
+// note writes a line to standard error unless --json is set.
 func (s *session) note(format string, args ...any) {
 	if !*s.JSON {
 		_, _ = fmt.Fprintf(s.Stderr, format+"\n", args...)
 	}
 }
 
-// printJSON writes v for programs.
+// printJSON writes v to standard output as indented JSON.
 func (s *session) printJSON(v any) error { return render.JSON(s.Stdout, v) }
 
-// printLine writes v for programs that read a stream.
+// printLine writes v to standard output as JSON on one line.
 func (s *session) printLine(v any) error { return render.JSONLine(s.Stdout, v) }
 
-// path makes a path of the command line absolute. A shell leaves the ~ of --repo=~/src/app to us.
+// path makes a path of the command line absolute and expands ~, which a shell does not expand in --repo=~/src.
 func (s *session) path(p string) (string, error) {
 	if rest, ok := strings.CutPrefix(p, "~"); ok && (rest == "" || rest[0] == filepath.Separator) && s.Env("HOME") != "" {
 		return filepath.Join(s.Env("HOME"), rest), nil
@@ -142,13 +145,14 @@ func (s *session) path(p string) (string, error) {
 	return filepath.Join(s.Dir, p), nil
 }
 
-// offered is how many tasks a shell is offered, completionTime how long it waits for them.
+// offered is the number of tasks in a shell completion, completionTime the timeout of its request.
 const (
 	offered        = 50
 	completionTime = 2 * time.Second
 )
 
-// completion offers the shell what read returns, each as a word with a description.
+// completion returns a shell completion of the items that read returns. word returns the completed word and its
+// description.
 func completion[T any](s *session, read func(*client.Client, context.Context) ([]T, error), word func(T) (string, string)) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) (out []cobra.Completion, _ cobra.ShellCompDirective) {
 		api, err := s.api()
@@ -157,7 +161,7 @@ func completion[T any](s *session, read func(*client.Client, context.Context) ([
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
 		defer cancel()
-		found, _ := read(api, ctx) // without an answer there is nothing to offer
+		found, _ := read(api, ctx) // after an error the completion is empty
 		for _, one := range found {
 			text, description := word(one)
 			out = append(out, cobra.CompletionWithDesc(text, render.OneLine(description, 60)))
@@ -166,7 +170,7 @@ func completion[T any](s *session, read func(*client.Client, context.Context) ([
 	}
 }
 
-// completeTasks offers the newest tasks to the shell.
+// completeTasks completes the newest tasks.
 func (s *session) completeTasks(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	read := func(api *client.Client, ctx context.Context) ([]client.Task, error) {
 		page, err := newest(ctx, api, client.TaskFilter{}, offered, false)
@@ -175,7 +179,7 @@ func (s *session) completeTasks(cmd *cobra.Command, args []string, typed string)
 	return completion(s, read, func(t client.Task) (string, string) { return render.Name(t.Key, t.ID), t.Title })(cmd, args, typed)
 }
 
-// completeProjects offers the projects to the shell.
+// completeProjects completes the projects.
 func (s *session) completeProjects() cobra.CompletionFunc {
-	return completion(s, AllProjects, func(p client.Project) (string, string) { return render.Clean(p.Name), p.Repo })
+	return completion(s, AllProjects, func(p client.Project) (string, string) { return render.Name(p.Key, p.ID), p.Name })
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/omoi-dev/omoi/api/client"
+	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/cost"
 	"github.com/omoi-dev/omoi/internal/explain"
@@ -24,15 +25,16 @@ func newShow(s *session) *cobra.Command {
 	return s.taskVerb("show <task>", "Show a task: status, attempts, sandboxes, branch, next commands", s.show)
 }
 
-// shown is the JSON form of show: the task as the API gives it, and its rows of the ledger.
+// shown is the JSON form of show: the fields of the task and its related objects.
 type shown struct {
 	client.Task
 
 	Sandboxes []client.Sandbox       `json:"sandboxes"`
-	Steps     []client.Intervention  `json:"interventions"`      // of the guardian, the newest first
-	Workflow  string                 `json:"temporal_url"`       // empty: no Web UI is known
-	Feedback  *feedback.TaskFeedback `json:"feedback,omitempty"` // from GitHub, on its pull request; none: left out
-	API       string                 `json:"api_url"`            // of the server that answered
+	Steps     []client.Intervention  `json:"interventions"`      // of the guardian, newest first
+	Workflow  string                 `json:"temporal_url"`       // empty: the Web UI is unknown
+	Feedback  *feedback.TaskFeedback `json:"feedback,omitempty"` // feedback on the pull request; absent: none
+	API       string                 `json:"api_url"`            // URL of the server
+	Failing   *failing               `json:"checkpoint_failure,omitempty"`
 
 	ticketKey string // empty: unknown
 }
@@ -46,13 +48,16 @@ func (s *session) show(ctx context.Context, api *client.Client, t client.Task) e
 	if err != nil {
 		return err
 	}
-	info, _ := api.Info(ctx) // the link is a comfort
+	info, _ := api.Info(ctx) // without info the link is left out
 	waits := s.listens(ctx, api, t)
-	out := shown{Task: t, Sandboxes: boxes, Steps: steps.Items, Workflow: WorkflowURL(info, t.ID), API: api.BaseURL(), Feedback: feedbackOf(ctx, api, t)}
+	out := shown{
+		Task: t, Sandboxes: boxes, Steps: steps.Items, Workflow: WorkflowURL(info, t.ID), API: api.BaseURL(), Feedback: feedbackOf(ctx, api, t),
+		Failing: failingOf(ctx, api, t),
+	}
 	if *s.JSON {
 		return s.printJSON(out)
 	}
-	if ticket, ticketErr := api.Ticket(ctx, t.TicketID); ticketErr == nil { // the key is a comfort
+	if ticket, ticketErr := api.Ticket(ctx, t.TicketID); ticketErr == nil { // without the ticket its ID is shown
 		out.ticketKey = ticket.Key
 	}
 	s.showTask(out, waits)
@@ -76,7 +81,7 @@ func (s *session) show(ctx context.Context, api *client.Client, t client.Task) e
 	return nil
 }
 
-// listens tells whether the agent waits for a message: its newest sign says so.
+// listens reports whether the agent waits for a message, by its newest event or heartbeat.
 func (s *session) listens(ctx context.Context, api *client.Client, t client.Task) bool {
 	if t.Status != task.StatusRunning || len(t.Attempts) == 0 {
 		return false
@@ -86,7 +91,7 @@ func (s *session) listens(ctx context.Context, api *client.Client, t client.Task
 	return err == nil && len(page.Items) > 0 && render.Waits(page.Items[len(page.Items)-1])
 }
 
-// WorkflowURL is the page of a task in Temporal's Web UI, empty if that is not known.
+// WorkflowURL returns the page of a task in the Temporal Web UI; empty if the UI is unknown.
 func WorkflowURL(info client.Info, taskID string) string {
 	if info.TemporalUIURL == "" {
 		return ""
@@ -105,12 +110,19 @@ func (s *session) showTask(t shown, waits bool) {
 	s.row("", shortWhy(t.Task))
 	s.row("Repository", render.Clean(t.Repo))
 	s.row("Branch", text(t.Branch))
+	s.row("Earlier", render.Clean(strings.Join(t.Earlier, ", ")))
+	if from := t.ForkedFrom; from != nil {
+		s.row("Forked from", render.Clean(from.TaskKey+", checkpoint "+from.Checkpoint))
+	}
 	s.row("Ticket", cmp.Or(t.ticketKey, t.TicketID))
 	s.row("Pull request", text(t.PullURL))
 	s.row("Agent", fmt.Sprintf("%s (%s)", t.Agent, t.Mode))
 	s.row("Provider", t.Provider)
 	if t.SelfConnecting() {
-		s.row("Sandbox", text(t.SandboxID)) // whole: the agent reports under it
+		s.row("Sandbox", text(t.SandboxID)) // the whole ID, as the agent reports it
+	}
+	if f := t.Failing; f != nil {
+		s.row("Checkpoints", s.style().Yellow("fail since "+moment(&f.Since)+": "+render.OneLine(f.Error, 200)))
 	}
 	s.row("Created", moment(&t.CreatedAt))
 	if t.DeadlineAt != nil {
@@ -126,7 +138,7 @@ func (s *session) showTask(t shown, waits bool) {
 	s.row("Temporal", t.Workflow)
 }
 
-// cleanup names the command that follows the deletion of sandboxes; empty if all deletions are verified.
+// cleanup returns the command that shows the deletion of sandboxes; empty if all deletions are verified.
 func cleanup(t shown) string {
 	if slices.ContainsFunc(t.Sandboxes, func(b client.Sandbox) bool {
 		ended := b.EndedAt != nil || t.Status.Final()
@@ -137,7 +149,7 @@ func cleanup(t shown) string {
 	return ""
 }
 
-// row is one line of show; an empty value is left out.
+// row prints one field of show. A field without a value is left out.
 func (s *session) row(name, value string) {
 	if value != "" {
 		s.say("%-13s %s", name, value)
@@ -160,10 +172,18 @@ func (s *session) showAttempts(t client.Task) {
 	s.say("")
 	list(s, t.Attempts, "", "ATTEMPT|OUTCOME|DURATION|EVENTS|COST|REASON", func(a client.Attempt) []string {
 		return []string{
-			fmt.Sprintf("%d (%s)", a.Number, a.Kind), s.outcomeWord(a), took(a.StartedAt, a.EndedAt),
+			fmt.Sprintf("%d (%s)", a.Number, kindOf(a)), s.outcomeWord(a), took(a.StartedAt, a.EndedAt),
 			strconv.FormatInt(a.Events, 10), cost.Text(a.CostUSD, a.CostUnknown, "$%.2f"), render.OneLine(whyAttempt(t, a), 80),
 		}
 	})
+}
+
+// kindOf returns why an attempt started, and the checkpoint with whose files it began.
+func kindOf(a client.Attempt) string {
+	if a.RestoredFrom != "" {
+		return a.Kind + " from checkpoint " + render.Clean(a.RestoredFrom)
+	}
+	return a.Kind
 }
 
 func (s *session) outcomeWord(a client.Attempt) string {
@@ -180,7 +200,7 @@ func (s *session) outcomeWord(a client.Attempt) string {
 
 func whyAttempt(t client.Task, a client.Attempt) string {
 	switch {
-	case a.Reason == string(task.FactPublished) && t.PullURL == nil && !committed(t, a):
+	case a.Outcome == "completed" && a.Kind != task.KindValidation && t.PullURL == nil && t.Branch != nil && !committed(t, a):
 		return "no commits, nothing to publish"
 	case a.Reason != "":
 		return explain.InShort(a.Reason)
@@ -196,7 +216,19 @@ func took(from time.Time, to *time.Time) string {
 }
 
 func newDiff(s *session) *cobra.Command {
-	return s.taskVerb("diff <task>", "Show what a task's branch changed", s.diff)
+	from, to := "", ""
+	cmd := s.taskVerb("diff <task>", "Show the changes of a task, or between two checkpoints", func(ctx context.Context, api *client.Client, t client.Task) error {
+		switch {
+		case from != "":
+			return s.diffBetween(ctx, api, t, from, to)
+		case to != "":
+			return exit.Usagef("--to needs --from: name both checkpoints")
+		}
+		return s.diff(ctx, api, t)
+	})
+	cmd.Flags().StringVar(&from, "from", "", "`checkpoint` to compare from, for example 1.3; needs a clone of the repository around the current folder")
+	cmd.Flags().StringVar(&to, "to", "", "`checkpoint` to compare with (default: the newest)")
+	return cmd
 }
 
 func (s *session) diff(ctx context.Context, api *client.Client, t client.Task) error {
@@ -211,25 +243,29 @@ func (s *session) diff(ctx context.Context, api *client.Client, t client.Task) e
 		s.note("The branch has no changes.")
 	}
 	s.savedWorkOf(ctx, api, t, s.note)
-	if !isTerminal(s.Stdout) { // byte for byte, so that it can be applied
-		_, err := fmt.Fprint(s.Stdout, diff.String())
+	return s.printDiff(diff.String())
+}
+
+func (s *session) printDiff(diff string) error {
+	if !isTerminal(s.Stdout) { // unchanged, so that git apply accepts the output
+		_, err := fmt.Fprint(s.Stdout, diff)
 		return err
 	}
-	s.lineByLine(diff.String(), func(line string) string { return s.style().DiffLine(render.Clean(line)) })
+	s.lineByLine(diff, func(line string) string { return s.style().DiffLine(render.Clean(line)) })
 	return nil
 }
 
-// lineByLine prints a text as form makes each of its lines.
+// lineByLine prints the lines of a text, each formatted by form.
 func (s *session) lineByLine(text string, form func(string) string) {
 	for line := range strings.Lines(text) {
 		s.say("%s", form(strings.TrimRight(line, "\n")))
 	}
 }
 
-// resultLines is how much of an answer show prints; --json has all of it.
+// resultLines is the number of lines of a result that show prints; --json prints all.
 const resultLines = 40
 
-// showResult prints what the agent answered.
+// showResult prints the result of the agent.
 func (s *session) showResult(t client.Task) {
 	output := strings.Trim(outputOf(t.Result), "\r\n")
 	if strings.TrimSpace(output) == "" {
@@ -247,7 +283,7 @@ func (s *session) showResult(t client.Task) {
 	}
 }
 
-// outputOf is the text of a result: its output, or the result itself where an agent sent a text.
+// outputOf returns a result that is a string, or the field output of an object; empty otherwise.
 func outputOf(result json.RawMessage) string {
 	var text string
 	if json.Unmarshal(result, &text) == nil {
@@ -256,23 +292,23 @@ func outputOf(result json.RawMessage) string {
 	var object struct {
 		Output string `json:"output"`
 	}
-	_ = json.Unmarshal(result, &object) // agents from outside send what they like
+	_ = json.Unmarshal(result, &object) // custom agents may send any JSON
 	return object.Output
 }
 
-// feedbackOf is what was said from outside of a task's pull request; nil if nothing was, or this server knows nothing of it.
+// feedbackOf returns the feedback on a task's pull request; nil if there is none or the request fails.
 func feedbackOf(ctx context.Context, api *client.Client, t client.Task) *feedback.TaskFeedback {
 	if t.PullURL == nil {
 		return nil
 	}
 	story, err := api.TaskFeedback(ctx, t.ID)
 	if err != nil || len(story.Items) == 0 && story.PullState == "" && story.Follows == "" {
-		return nil // it is a comfort
+		return nil // show works without feedback
 	}
 	return &story
 }
 
-// mostShown is how many pieces of feedback show tells of.
+// mostShown is the number of feedback items that show prints.
 const mostShown = 10
 
 func (s *session) showFeedback(story *feedback.TaskFeedback, id string) {
@@ -288,12 +324,12 @@ func (s *session) showFeedback(story *feedback.TaskFeedback, id string) {
 		items = items[more:]
 	}
 	list(s, items, "", "FEEDBACK|NOTE|RESULT", func(i feedback.Item) []string {
-		return []string{"  " + i.At.Local().Format("01-02 15:04"), render.OneLine(i.Note, 70), doneAbout(i, id)}
+		return []string{"  " + i.At.Local().Format("01-02 15:04"), render.OneLine(i.Note, 70), feedbackResult(i, id)}
 	})
 }
 
-// doneAbout says what became of a piece of feedback, as one looks at the task id.
-func doneAbout(i feedback.Item, id string) string {
+// feedbackResult renders the state of a feedback item. id is the shown task.
+func feedbackResult(i feedback.Item, id string) string {
 	whose := "task " + i.TaskID
 	if i.TaskID == id {
 		whose = "this task"

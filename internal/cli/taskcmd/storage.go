@@ -26,14 +26,17 @@ func (s *session) storageTable(found retention.Storage) {
 		if k.Bytes != nil {
 			size = render.Bytes(*k.Bytes)
 		}
+		if k.ObjectBytes > 0 {
+			size += ", and " + render.Bytes(k.ObjectBytes) + " in checkpoint.store"
+		}
 		return []string{
-			strings.ReplaceAll(k.Kind, "_", " "), size, retention.KeepText(time.Duration(k.KeepSeconds * float64(time.Second))), expiredWords(k),
+			strings.ReplaceAll(k.Kind, "_", " "), size, retention.KeepText(time.Duration(k.KeepSeconds * float64(time.Second))), expiredText(k),
 		}
 	})
 }
 
-// expiredWords say what the next pass removes of a kind.
-func expiredWords(k retention.StorageKind) string {
+// expiredText renders what the next retention pass removes of a kind.
+func expiredText(k retention.StorageKind) string {
 	count := strconv.FormatInt(k.Expired, 10)
 	switch {
 	case k.Expired == 0:

@@ -19,6 +19,7 @@ func TestStorage_ShowsSizesAndWhatExpires(t *testing.T) {
 		answer(w, http.StatusOK, retention.Storage{At: time.Now(), Kinds: []retention.StorageKind{
 			{Kind: "events", Bytes: &size, KeepSeconds: (180 * 24 * time.Hour).Seconds(), Expired: 2, ExpiredRows: 70},
 			{Kind: "bus_rows", Bytes: &size},
+			{Kind: "checkpoints", Bytes: &size, ObjectBytes: 5 << 30},
 			{Kind: "refs", KeepSeconds: 90, Expired: 4},
 		}})
 	})
@@ -28,5 +29,6 @@ func TestStorage_ShowsSizesAndWhatExpires(t *testing.T) {
 	require.Zero(t, got.code, got.err)
 	require.Regexp(t, `events +3.0 MiB +180 days +70 events of 2 sandboxes`, got.out)
 	require.Regexp(t, `bus rows +3.0 MiB +forever +nothing`, got.out)
+	require.Regexp(t, `checkpoints +3.0 MiB, and 5.0 GiB in checkpoint.store +forever`, got.out)
 	require.Regexp(t, `refs +- +1m30s +of 4 tasks`, got.out)
 }

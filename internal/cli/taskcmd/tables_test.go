@@ -12,6 +12,6 @@ import (
 func TestHelp_NamesRuntimesAndProvidersOfTheTables(t *testing.T) {
 	tables.AddDummy(t)
 	help := newFake(t).omoi("run", "--help").out
-	require.Contains(t, help, "claude, scripted, command, external, dummy (default")
-	require.Contains(t, help, "local, docker, daytona, external, dummy (default")
+	require.Contains(t, help, "claude, scripted, command, external, "+tables.Dummy+" (default")
+	require.Contains(t, help, "local, docker, daytona, external, "+tables.Dummy+" (default")
 }

@@ -105,7 +105,7 @@ func TestShow(t *testing.T) {
 	require.Contains(t, f.omoi("cancel", "-").out, work)
 	require.Contains(t, f.omoi("diff", "-").err, work)
 	f.tasks[0].Status, f.boxes[1].StartedAt = task.StatusCancelled, &gone
-	require.Contains(t, f.omoi("cancel", "-").out, "work of attempt 1, 2 is", "that of attempt 2 is being saved")
+	require.Contains(t, f.omoi("cancel", "-").out, "work of attempts 1, 2 is", "that of attempt 2 is being saved")
 	f.tasks[0].Status, f.boxes[1].StartedAt = task.StatusRunning, nil
 	var shown map[string]any
 	requireJSON(t, f.omoi("show", "-", "--json").out, &shown)
@@ -116,8 +116,8 @@ func TestShow(t *testing.T) {
 	require.Contains(t, f.omoi("show", "-").out, "omoi cancel 456789ab")
 }
 
-// show prints the agent's output. It truncates a long one and names the command that prints the rest.
-func TestShowPrintsTheResult(t *testing.T) {
+// show prints the result. A long result is cut, with the command that prints the rest.
+func TestShow_PrintsTheResult(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks = []client.Task{aTask(idA, task.StatusCompleted)}
@@ -135,8 +135,8 @@ func TestShowPrintsTheResult(t *testing.T) {
 	}
 }
 
-// An agent that waits for a message is called waiting, with the command that it waits for.
-func TestShowSaysThatAnAgentWaits(t *testing.T) {
+// show names the command that answers a waiting agent.
+func TestShow_WaitingAgent(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	running, box := aTask(idA, task.StatusRunning), "abcdefghijklmnopqrstuvwxyz"
@@ -161,12 +161,12 @@ func TestShowSaysThatAnAgentWaits(t *testing.T) {
 	require.Equal(t, "1:1", f.afters[len(f.afters)-1], "only the newest event is asked for")
 }
 
-// What show offers has something to show, and is said once.
-func TestShowOffersWhatThereIs(t *testing.T) {
+// The next commands of show fit the state of the task, without duplicates.
+func TestShow_NextCommands(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	done := aTask(idA, task.StatusCompleted)
-	done.Attempts = []client.Attempt{{Number: 1, Kind: "first", Outcome: "completed", Reason: "published", HeadCommit: done.Base, Events: 3}}
+	done.Attempts = []client.Attempt{{Number: 1, Kind: "first", Outcome: "completed", Reason: "The work was published.", HeadCommit: done.Base, Events: 3}}
 	f.tasks = []client.Task{done}
 	out := f.omoi("show", "-").out
 	require.Contains(t, out, "no commits, nothing to publish")
@@ -193,7 +193,7 @@ func TestShowOffersWhatThereIs(t *testing.T) {
 	require.NotContains(t, f.omoi("show", "-").out, "omoi diff", "nobody was there")
 }
 
-func TestLogsResumesByCursor(t *testing.T) {
+func TestLogs_ResumeByCursor(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks, f.done = []client.Task{aTask(idA, task.StatusCompleted)}, true
@@ -219,7 +219,7 @@ func TestLogsResumesByCursor(t *testing.T) {
 	}
 }
 
-func TestLogsGoOnOverAnOutage(t *testing.T) {
+func TestLogs_SurviveAnOutage(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks, f.outages = []client.Task{aTask(idA, task.StatusRunning)}, 1
@@ -238,7 +238,7 @@ func TestLogsGoOnOverAnOutage(t *testing.T) {
 	require.Equal(t, []string{"", "1:1", "1:1"}, f.afters)
 }
 
-func TestLogsSayWhyATaskWaits(t *testing.T) {
+func TestLogs_ShowWhyATaskWaits(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks = []client.Task{aTask(idA, task.StatusPending)}
@@ -251,8 +251,8 @@ func TestLogsSayWhyATaskWaits(t *testing.T) {
 	require.NotContains(t, f.omoi("show", "-").out, "omoi logs")
 }
 
-// What an agent waited for once is no longer to be sent.
-func TestLogsOfferToSendWhileItHelps(t *testing.T) {
+// The hint to send a message appears only while the agent waits.
+func TestLogs_OfferSendWhileTheAgentWaits(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks, f.done = []client.Task{aTask(idA, task.StatusRunning)}, true
@@ -263,7 +263,7 @@ func TestLogsOfferToSendWhileItHelps(t *testing.T) {
 	require.NotContains(t, f.omoi("logs", "-f", "-").out, "omoi send")
 }
 
-// A task whose workflow was terminated is settled by the command that finds that out.
+// A cancel finds out that the workflow was terminated; the task is then failed.
 func TestCancel_OfATerminatedWorkflowSettlesTheTask(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)

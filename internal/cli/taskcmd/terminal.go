@@ -18,19 +18,19 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandbox"
 )
 
-// StyleOf colours a stream where a person sees it and has not asked for none, and keeps to the terminal's width.
+// StyleOf returns the style of a stream: colors on a terminal, unless NO_COLOR is set or TERM is dumb, and its width.
 func StyleOf(stream io.Writer, env func(string) string) render.Style {
 	plain := env("NO_COLOR") != "" || env("TERM") == "dumb"
 	return render.Style{Color: isTerminal(stream) && !plain, Width: widthOf(stream, env)}
 }
 
-// widthOf returns the width that COLUMNS or the terminal says; 0: none.
+// widthOf returns COLUMNS or the width of the terminal; 0: unlimited.
 func widthOf(stream io.Writer, env func(string) string) int {
 	if width, err := strconv.Atoi(env("COLUMNS")); err == nil && width > 0 {
 		return width
 	}
 	if f, ok := stream.(*os.File); ok {
-		width, _, _ := term.GetSize(int(f.Fd())) // 0 for what is no terminal
+		width, _, _ := term.GetSize(int(f.Fd())) // 0 if stream is not a terminal
 		return width
 	}
 	return 0
@@ -41,7 +41,7 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// rawTerminal passes every key on as it is typed, until restore.
+// rawTerminal puts a terminal into raw mode, until restore.
 func rawTerminal(in *os.File) (t *sandbox.Terminal, restore func(), err error) {
 	fd := int(in.Fd())
 	before, err := term.MakeRaw(fd)
@@ -54,7 +54,7 @@ func rawTerminal(in *os.File) (t *sandbox.Terminal, restore func(), err error) {
 		for range signals {
 			select {
 			case resized <- sizeOf(fd):
-			default: // the next one says it
+			default: // a pending notification exists
 			}
 		}
 	}()
@@ -70,13 +70,13 @@ func sizeOf(fd int) sandbox.Size {
 	if err != nil {
 		return sandbox.Size{Rows: 24, Columns: 80}
 	}
-	return sandbox.Size{Rows: uint16(rows), Columns: uint16(columns)} //nolint:gosec // a terminal has fewer
+	return sandbox.Size{Rows: uint16(rows), Columns: uint16(columns)} //nolint:gosec // a terminal has fewer rows and columns
 }
 
-// longestSecret bounds what is read of one.
+// longestSecret limits the bytes read of a piped secret.
 const longestSecret = 64 << 10
 
-// secret asks for a value without showing it, or reads it from what is piped in.
+// secret prompts for a value without echo, or reads it from piped input.
 func (s *session) secret(ctx context.Context, what string) (string, error) {
 	var text string
 	var err error
@@ -91,15 +91,15 @@ func (s *session) secret(ctx context.Context, what string) (string, error) {
 		return "", fmt.Errorf("read the value: %w", err)
 	}
 	if text = strings.TrimSpace(text); text == "" {
-		return "", exit.Usagef("nothing was given: type the value when asked, or pipe it in")
+		return "", exit.Usagef("the value is empty. Next: type the value when asked, or pipe it in")
 	}
 	return text, nil
 }
 
-// hidden reads a line of a terminal that does not show what is typed. However it ends, the terminal is restored.
+// hidden reads a line from a terminal without echo, and restores the terminal at the end.
 func (s *session) hidden(ctx context.Context, in *os.File, what string) (string, error) {
 	fd := int(in.Fd())
-	before, err := term.MakeRaw(fd) // before the prompt: nothing typed is shown
+	before, err := term.MakeRaw(fd) // before the prompt, so that no typed character is echoed
 	if err != nil {
 		return "", err
 	}
@@ -114,7 +114,7 @@ func (s *session) hidden(ctx context.Context, in *os.File, what string) (string,
 			io.Reader
 			io.Writer
 		}{in, s.Stderr}
-		text, err := term.NewTerminal(screen, "").ReadPassword(what + " (it is not shown): ")
+		text, err := term.NewTerminal(screen, "").ReadPassword(what + " (input is hidden): ")
 		if errors.Is(err, io.EOF) { // Ctrl-C or Ctrl-D
 			err = context.Canceled
 		}

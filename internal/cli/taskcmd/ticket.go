@@ -86,7 +86,7 @@ func (s *session) showTicket(t client.Ticket, tasks []client.Task) {
 	}
 }
 
-// failures says of each task that failed why, and what tells more.
+// failures prints why tasks failed, with the command that shows more.
 func (s *session) failures(tasks []client.Task) {
 	var next [][2]string
 	for _, t := range tasks {
@@ -99,7 +99,7 @@ func (s *session) failures(tasks []client.Task) {
 	s.next(s.say, next)
 }
 
-// ticketOf returns the ticket that ref names: by its ID, or by a part of it among the newest ones.
+// ticketOf returns the ticket that ref names: by its ID or key, or by a part of the ID of one of the newest tickets.
 func ticketOf(ctx context.Context, api *client.Client, ref string) (found client.Ticket, err error) {
 	ref = plain(ref)
 	if len(ref) == uuidLength || isKey(task.KeyedTicket, ref) {

@@ -14,7 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestTicketsShowWhatWasFoundOfThem(t *testing.T) {
+func TestTicketShow_Diagnosis(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	const ofCheck = "11931f6e-7c2c-7abc-8def-01232222aaaa"

@@ -56,7 +56,7 @@ func (s *session) transcript(ctx context.Context, api *client.Client, t client.T
 	return s.printTranscript(found, content.String())
 }
 
-// transcriptOf picks the transcript of an attempt, of the last one if it is 0.
+// transcriptOf returns the transcript of an attempt; attempt 0 means the newest.
 func transcriptOf(known []client.TranscriptInfo, attempt int) (found client.TranscriptInfo, ok bool) {
 	for _, info := range known { // oldest first
 		if attempt == 0 || info.Attempt == attempt {
@@ -70,7 +70,7 @@ func (s *session) printTranscript(info client.TranscriptInfo, content string) er
 	if info.CutBytes > 0 {
 		s.note("The oldest %d bytes are no longer stored.", info.CutBytes)
 	}
-	if !isTerminal(s.Stdout) { // byte for byte, for programs
+	if !isTerminal(s.Stdout) { // unchanged, for programs
 		_, err := fmt.Fprint(s.Stdout, content)
 		return err
 	}

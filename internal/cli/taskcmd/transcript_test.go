@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/api/client"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 func TestTranscript(t *testing.T) {
@@ -33,6 +34,14 @@ func (f *fakeAPI) serveTranscripts(mux *http.ServeMux) {
 		answer(w, http.StatusOK, client.Page[client.TranscriptInfo]{Items: f.transcripts})
 	})
 	mux.HandleFunc("GET /api/v1/tasks/{id}/transcripts/{run}", func(w http.ResponseWriter, r *http.Request) {
-		_, _ = w.Write([]byte(`{"run":"` + r.PathValue("run") + "\"}\n"))
+		text, known := f.texts[r.PathValue("run")]
+		switch {
+		case known:
+			_, _ = w.Write([]byte(text))
+		case f.texts != nil:
+			problem(w, task.CodeNotFound, "There is no such transcript.")
+		default:
+			_, _ = w.Write([]byte(`{"run":"` + r.PathValue("run") + "\"}\n"))
+		}
 	})
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/omoi-dev/omoi/api/client"
 )
 
-// noun returns a command that only holds others.
+// noun returns a command that only has subcommands.
 func noun(name, short string, verbs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: name, Short: short}
 	cmd.AddCommand(verbs...)
 	return cmd
 }
 
-// verb returns a command that sends requests to the server. PreRunE of the command may check flags before that.
+// verb returns a command that sends requests to the server. Its PreRunE may check flags first.
 func (s *session) verb(use, short string, args cobra.PositionalArgs, do func(context.Context, *client.Client, []string) error) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Args: args, RunE: func(cmd *cobra.Command, args []string) error {
 		api, err := s.api()
@@ -29,7 +29,7 @@ func (s *session) verb(use, short string, args cobra.PositionalArgs, do func(con
 	}}
 }
 
-// about has a command do something with what its only argument names.
+// about returns the function of a command that resolves its only argument and then calls do.
 func about[T any](
 	find func(context.Context, *client.Client, string) (T, error), do func(context.Context, *client.Client, T) error,
 ) func(context.Context, *client.Client, []string) error {
@@ -42,14 +42,14 @@ func about[T any](
 	}
 }
 
-// taskVerb returns a command about a task.
+// taskVerb returns a command about one task.
 func (s *session) taskVerb(use, short string, do func(context.Context, *client.Client, client.Task) error) *cobra.Command {
 	cmd := s.verb(use, short, oneTask, about(s.taskOf, do))
 	cmd.ValidArgsFunction = s.completeTasks
 	return cmd
 }
 
-// listVerb returns the command "list" of a noun.
+// listVerb returns the command list of a noun.
 func listVerb[T any](s *session, short string, read func(*client.Client, context.Context) ([]T, error), show func([]T)) *cobra.Command {
 	return s.verb("list", short, NoArgs, func(ctx context.Context, api *client.Client, _ []string) error {
 		all, err := read(api, ctx)
@@ -57,7 +57,7 @@ func listVerb[T any](s *session, short string, read func(*client.Client, context
 	})
 }
 
-// answer prints v as JSON, or has show print it as text; err says that there is no v.
+// answer prints v as JSON, or calls show. If err is not nil, answer returns err.
 func (s *session) answer(v any, err error, show func()) error {
 	switch {
 	case err != nil:
@@ -69,11 +69,11 @@ func (s *session) answer(v any, err error, show func()) error {
 	return nil
 }
 
-// table prints rows in columns; the first row is the heading.
+// table prints rows as columns; the first row is the head.
 func (s *session) table(rows [][]string) { _, _ = fmt.Fprint(s.Stdout, s.style().Table(rows)) }
 
-// list prints a row for each item below the heading, whose columns stand between |; without items the hint none,
-// if it is not empty.
+// list prints a row for each item below a heading with columns separated by |. Without items list prints none, unless
+// none is empty.
 func list[T any](s *session, items []T, none, heading string, row func(T) []string) {
 	if len(items) == 0 {
 		if none != "" {
@@ -88,7 +88,7 @@ func list[T any](s *session, items []T, none, heading string, row func(T) []stri
 	s.table(rows)
 }
 
-// changed returns the value of a flag that was given, nil for any other.
+// changed returns the value of a flag that was given; nil otherwise.
 func changed[T any](cmd *cobra.Command, flag string, value *T) *T {
 	if cmd.Flags().Changed(flag) {
 		return value
@@ -96,8 +96,7 @@ func changed[T any](cmd *cobra.Command, flag string, value *T) *T {
 	return nil
 }
 
-// explainArguments ends the help of a command, and of those below it, with what may be typed for the arguments that many
-// commands have.
+// explainArguments adds to the help of a command and its subcommands how common arguments are written.
 func explainArguments(cmd *cobra.Command) {
 	for _, argument := range [][2]string{
 		{"task", "its key (APP-12), its ID, 4 or more characters of the beginning or end of the ID, or - for the newest task."},
@@ -114,7 +113,7 @@ func explainArguments(cmd *cobra.Command) {
 	}
 }
 
-// hasArgument reports whether a command has such an argument, needed or not.
+// hasArgument reports whether the use line has the argument, required or optional.
 func hasArgument(use, name string) bool {
 	return strings.Contains(use, "<"+name+">") || strings.Contains(use, "["+name+"]") || strings.Contains(use, "["+name+" ...]")
 }

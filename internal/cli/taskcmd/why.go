@@ -33,7 +33,7 @@ func (s *session) why(ctx context.Context, api *client.Client, t client.Task) er
 	s.showEvidence(e.Evidence, false)
 	if d := e.Diagnosis; d != nil {
 		d.Evidence = slices.DeleteFunc(d.Evidence, func(sign explain.Evidence) bool { return slices.Contains(e.Evidence, sign) })
-		if d.Reason != "" && strings.Contains(e.Why, d.Reason) { // it stands above already
+		if d.Reason != "" && strings.Contains(e.Why, d.Reason) { // Why contains the reason
 			d.Summary = strings.Replace(d.Summary, ": "+d.Reason, "", 1)
 		}
 		s.showDiagnosis(*d, short)
@@ -42,7 +42,7 @@ func (s *session) why(ctx context.Context, api *client.Client, t client.Task) er
 	return nil
 }
 
-// showEvidence prints events, each with its task where it is of several.
+// showEvidence prints events, with their task if ofTasks is set.
 func (s *session) showEvidence(all []explain.Evidence, ofTasks bool) {
 	for _, e := range all {
 		of := ""

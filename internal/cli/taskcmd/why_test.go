@@ -17,7 +17,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestWhySaysASentenceAndTheNextCommand(t *testing.T) {
+func TestWhy_ShowsTheNextCommand(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks = []client.Task{aTask(idA, task.StatusFailed)}
@@ -48,8 +48,8 @@ Next: omoi retry 456789ab
 	require.Equal(t, exit.Usage, f.omoi("why").code)
 }
 
-// A reason is said once.
-func TestADiagnosisDoesNotSayAReasonAgain(t *testing.T) {
+// The diagnosis does not repeat the reason of the explanation.
+func TestWhy_DoesNotRepeatTheReason(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks = []client.Task{aTask(idA, task.StatusFailed)}
@@ -64,7 +64,7 @@ func TestADiagnosisDoesNotSayAReasonAgain(t *testing.T) {
 	require.Contains(t, f.omoi("why", "-").out, "(credentials): It was refused.")
 }
 
-// history serves the events of a sandbox, newest first.
+// history serves n events of a sandbox, newest first.
 func history(t *testing.T, f *fakeAPI, box string, n int) {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -110,7 +110,7 @@ func TestEvents_ThatRetentionRemoved(t *testing.T) {
 	require.NotContains(t, got.err, "No such events")
 }
 
-func TestEventsListsTheNewestInOrder(t *testing.T) {
+func TestEvents_AreInOrder(t *testing.T) {
 	t.Parallel()
 	const box = "abcdefghijklmnopqrstuvwxyz"
 	f := newFake(t)
@@ -139,7 +139,7 @@ func TestEventsListsTheNewestInOrder(t *testing.T) {
 	require.Contains(t, f.omoi("sandbox", "events", "nothing-like-it").err, "omoi sandbox list --recent")
 }
 
-func TestRunSetsABudget(t *testing.T) {
+func TestRun_SetsABudget(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	got := f.omoi("run", "do it", "--repo", "/repo", "--agent", "external", "--budget-usd", "2.5", "--budget-wall-clock", "90m", "--dry-run", "--json")
@@ -152,7 +152,7 @@ func TestRunSetsABudget(t *testing.T) {
 	require.Equal(t, exit.Usage, f.omoi("run", "do it", "--repo", "/repo", "--budget-usd", "0", "--dry-run").code)
 }
 
-func TestOrganizationShowsAndChangesThePlan(t *testing.T) {
+func TestOrganization_ShowsAndChangesThePlan(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	all := []client.Organization{{ID: idA, Name: "default", Plan: "unlimited", RunningTasks: 2}, {ID: idB, Name: "acme", Plan: "free", ConcurrencyLimit: new(1), QueuedTasks: 3}}

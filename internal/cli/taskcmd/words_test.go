@@ -11,8 +11,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// The status of a task may be read after its agent's first event: the line about its start is then left out.
-func TestProgressIsToldInItsOrder(t *testing.T) {
+// If the first event of the agent arrives before the status "assigned", the line about the start is left out.
+func TestLogs_OrderOfStatusAndEvents(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	assigned := aTask(idA, task.StatusAssigned)
@@ -35,13 +35,13 @@ func TestProgressIsToldInItsOrder(t *testing.T) {
 	require.NotContains(t, withoutLastLine(f.omoi("logs", "-f", "-").out), "is being started", "its agent has begun")
 }
 
-// withoutLastLine leaves out how the task stands at the end.
+// withoutLastLine removes the last line, which shows the final status.
 func withoutLastLine(text string) string {
 	lines := strings.SplitAfter(strings.TrimRight(text, "\n"), "\n")
 	return strings.Join(lines[:len(lines)-1], "")
 }
 
-func TestWhatCannotBeMeantIsSaid(t *testing.T) {
+func TestArguments_Invalid(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks = []client.Task{aTask(idA, task.StatusCompleted)}
@@ -59,8 +59,8 @@ func TestWhatCannotBeMeantIsSaid(t *testing.T) {
 	require.Contains(t, f.omoi("transcript", "-").err, "is running and has no transcript")
 }
 
-// That nothing was saved is not the same as that there was nothing.
-func TestNotesOfASalvageAreNotPassedOver(t *testing.T) {
+// A salvage without files but with notes is shown: something could not be saved.
+func TestSandboxList_ShowsNotesOfASalvage(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.boxes = []client.Sandbox{{ID: boxID, TaskID: idA, Provider: "local", State: task.SandboxGone, Salvage: &task.Salvage{Kind: task.SalvageNone}}}

@@ -21,10 +21,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// workAsked is what the command line asks of saved work.
+// workAsked holds the flags of the command work.
 type workAsked struct {
 	attempt int
-	patch   string // file; - is standard output
+	patch   string // file to write; - is standard output
 }
 
 func newWork(s *session) *cobra.Command {
@@ -82,7 +82,7 @@ func (s *session) showWork(t client.Task, found []client.SavedWork) {
 	s.next(s.say, next)
 }
 
-// count is a number that is known; 0 is none.
+// count renders a number; 0 means unknown.
 func count(n int64) string {
 	if n == 0 {
 		return "-"
@@ -90,7 +90,7 @@ func count(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// where says in which place work is.
+// where renders the location of saved work.
 func where(one client.SavedWork) string {
 	switch {
 	case one.RemovedAt != nil:
@@ -111,7 +111,7 @@ func where(one client.SavedWork) string {
 	return render.Clean(one.Ref)
 }
 
-// purpose says what a command gets, and where it is to be typed.
+// purpose describes the next command of saved work, and where to run it.
 func purpose(t client.Task, one client.SavedWork) string {
 	if one.Kept() {
 		return fmt.Sprintf("write the %s of attempt %d", one.Kind, one.Attempt)
@@ -123,7 +123,7 @@ func purpose(t client.Task, one client.SavedWork) string {
 	return fmt.Sprintf("%s, in a clone of %s", what, render.Clean(t.Repo))
 }
 
-// savedWork names the attempts that have work beside the branch, or that may still get some.
+// savedWork prints a hint for attempts whose work is not on the branch, or is still being saved.
 func (s *session) savedWork(out printer, t client.Task, boxes []client.Sandbox) {
 	var attempts []string
 	for _, b := range boxes {
@@ -132,22 +132,26 @@ func (s *session) savedWork(out printer, t client.Task, boxes []client.Sandbox) 
 		}
 	}
 	if len(attempts) > 0 {
-		out("\nNot all work of attempt %s is on the branch. Next: omoi work %s", strings.Join(attempts, ", "), render.Name(t.Key, t.ID))
+		of := "attempt " + strings.Join(attempts, ", ")
+		if len(attempts) > 1 {
+			of = "attempts " + strings.Join(attempts, ", ")
+		}
+		out("\nNot all work of %s is on the branch. Next: omoi work %s", of, render.Name(t.Key, t.ID))
 	}
 }
 
-// savedWorkOf reads a task's sandboxes for [session.savedWork]; an error is passed over, since the result stands without.
+// savedWorkOf reads the sandboxes of a task and calls [session.savedWork]. On an error there is no hint.
 func (s *session) savedWorkOf(ctx context.Context, api *client.Client, t client.Task, out printer) {
 	if page, err := api.Sandboxes(ctx, client.SandboxFilter{TaskID: t.ID, Limit: pageLimit}); err == nil {
 		s.savedWork(out, t, page.Items)
 	}
 }
 
-// besideBranch reports whether a sandbox had work that is not on the branch now.
+// besideBranch reports whether the work of a sandbox is not all on the branch.
 func besideBranch(t client.Task, b client.Sandbox) bool {
 	v := b.Salvage
 	switch {
-	case v == nil: // it may have some until it is deleted
+	case v == nil: // the cleanup may still save work
 		return t.Status.Final() && b.Machine() && b.StartedAt != nil && b.GoneAt == nil
 	case v.Files > 0 || len(v.Notes) > 0:
 		return true
@@ -159,7 +163,8 @@ func besideBranch(t client.Task, b client.Sandbox) bool {
 	})
 }
 
-// takeWork writes what omoi keeps of the newest attempt that is asked for. Where it keeps nothing the server says where the work is.
+// takeWork writes the newest stored work among found. If none is stored, the request returns the server's error, which
+// tells where the work is.
 func (s *session) takeWork(ctx context.Context, api *client.Client, t client.Task, found []client.SavedWork, asked workAsked) error {
 	one := client.SavedWork{Attempt: asked.attempt}
 	for _, candidate := range found {
@@ -171,7 +176,7 @@ func (s *session) takeWork(ctx context.Context, api *client.Client, t client.Tas
 		return task.Errorf(task.CodeNotFound, "omoi stores no patch of this task. Next: omoi work %s", render.Name(t.Key, t.ID))
 	}
 	if asked.patch == "-" {
-		if isTerminal(s.Stdout) { // a terminal would obey control characters
+		if isTerminal(s.Stdout) { // a terminal executes control characters
 			return exit.Usagef("standard output is a terminal. Next: omoi work %s --attempt %d --patch work.%s", render.Name(t.Key, t.ID), one.Attempt, one.Kind)
 		}
 		_, err := api.WriteWork(ctx, t.ID, one.Attempt, s.Stdout)
@@ -184,28 +189,28 @@ func (s *session) takeWork(ctx context.Context, api *client.Client, t client.Tas
 	size, err := s.writeWork(ctx, api, t.ID, one, file)
 	return s.answer(map[string]any{"task_id": t.ID, "attempt": one.Attempt, "kind": one.Kind, "file": file, "bytes": size}, err, func() {
 		s.say("Wrote the %s of attempt %d to %s (%s).", one.Kind, one.Attempt, render.Clean(file), render.Bytes(size))
-		s.next(s.hint, [][2]string{takes(one, file)})
+		s.next(s.hint, [][2]string{applyCommand(one, file)})
 	})
 }
 
-// takes is the command that takes a patch or a bundle into a working copy.
-func takes(one client.SavedWork, file string) [2]string {
+// applyCommand returns the command that applies a patch or fetches a bundle.
+func applyCommand(one client.SavedWork, file string) [2]string {
 	if one.Kind == savedwork.Bundle {
 		return [2]string{fmt.Sprintf("git fetch %s '+refs/*:refs/saved/*'", scm.Quoted(file)), "in a clone of the repository, then git log --all"}
 	}
 	return [2]string{"git apply " + scm.Quoted(file), "in a working copy of the task's branch"}
 }
 
-// writeWork writes a file as a whole or not at all.
+// writeWork writes a file atomically.
 func (s *session) writeWork(ctx context.Context, api *client.Client, taskID string, one client.SavedWork, file string) (size int64, err error) {
 	part, err := os.CreateTemp(filepath.Dir(file), ".omoi-work-")
 	if path, ok := errors.AsType[*os.PathError](err); ok {
-		err = path.Err // without the name of the temporary file
+		err = path.Err // hide the name of the temporary file
 	}
 	if err != nil {
 		return 0, exit.Usagef("write %s: %w. Next: name another file", file, err)
 	}
-	defer func() { _ = os.Remove(part.Name()) }() // it is gone where all went well
+	defer func() { _ = os.Remove(part.Name()) }() // after the rename the file does not exist
 	size, err = api.WriteWork(ctx, taskID, one.Attempt, part)
 	if err = errors.Join(err, part.Close()); err == nil {
 		err = os.Rename(part.Name(), file)

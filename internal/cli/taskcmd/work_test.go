@@ -62,8 +62,8 @@ func TestWork(t *testing.T) {
 	require.Len(t, page.Items, 5)
 }
 
-// What retention removed is dated, and no command is printed for it.
-func TestSavedWork_ThatRetentionRemovedIsDated(t *testing.T) {
+// Work that retention removed is shown with its date, without a command.
+func TestWork_RemovedByRetention(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks = []client.Task{aTask(idA, task.StatusFailed)}
@@ -78,7 +78,7 @@ func TestSavedWork_ThatRetentionRemovedIsDated(t *testing.T) {
 	require.Regexp(t, `(?m)^2 +patch .* removed by retention on `+day+`$`, work)
 }
 
-func TestWorkIsTakenOut(t *testing.T) {
+func TestWork_WritesPatchesAndBundles(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks = []client.Task{{ID: idA}}
@@ -109,8 +109,8 @@ func TestWorkIsTakenOut(t *testing.T) {
 	}
 }
 
-// What is said of saved work is true: of commits that were not pushed, and once they have been.
-func TestWhatIsSaidOfSavedWorkIsTrue(t *testing.T) {
+// The hint about saved work appears for unpushed commits, and disappears after they are pushed.
+func TestBesideBranch(t *testing.T) {
 	t.Parallel()
 	const ref = "refs/omoi/rescue/x/1"
 	for name, c := range map[string]struct {

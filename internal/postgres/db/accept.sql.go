@@ -40,7 +40,7 @@ const deleteDependencies = `-- name: DeleteDependencies :exec
 DELETE FROM task_dependencies WHERE task_id = $1 AND NOT depends_on = ANY($2::uuid[])
 `
 
-// Keeps those named in keep.
+// DeleteDependencies deletes the dependencies that keep does not contain.
 func (q *Queries) DeleteDependencies(ctx context.Context, taskID string, keep []string) error {
 	_, err := q.db.Exec(ctx, deleteDependencies, taskID, keep)
 	return err
@@ -95,7 +95,7 @@ type DependencyPathRow struct {
 	DependsOn string
 }
 
-// The edges of every task that the named ones depend on, however far.
+// DependencyPath returns all dependencies that are reachable from the tasks.
 func (q *Queries) DependencyPath(ctx context.Context, ids []string) ([]DependencyPathRow, error) {
 	rows, err := q.db.Query(ctx, dependencyPath, ids)
 	if err != nil {
@@ -224,7 +224,7 @@ type InsertSettledCommandParams struct {
 	Reason string
 }
 
-// The receipt of a command that came when nothing could be done any more.
+// InsertSettledCommand stores the receipt of a command that is too late or rejected.
 func (q *Queries) InsertSettledCommand(ctx context.Context, arg InsertSettledCommandParams) (Command, error) {
 	row := q.db.QueryRow(ctx, insertSettledCommand,
 		arg.ID,
@@ -255,9 +255,11 @@ func (q *Queries) InsertSettledCommand(ctx context.Context, arg InsertSettledCom
 
 const insertTask = `-- name: InsertTask :exec
 INSERT INTO tasks (id, organization_id, project_id, ticket_id, title, description, task_type, phase_id, priority,
-    mode, agent, provider, continuous, max_retries, execution_config, budget, deadline_at, user_id, validation_rounds, queued_at)
+    mode, agent, provider, continuous, max_retries, execution_config, budget, deadline_at, user_id, validation_rounds, base_commit, forked_from,
+    queued_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
-    $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, now())
+    $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
+    $20, $21, now())
 `
 
 type InsertTaskParams struct {
@@ -280,6 +282,8 @@ type InsertTaskParams struct {
 	DeadlineAt       *time.Time
 	UserID           *string
 	ValidationRounds int
+	BaseCommit       *string
+	ForkedFrom       json.RawMessage
 }
 
 func (q *Queries) InsertTask(ctx context.Context, arg InsertTaskParams) error {
@@ -303,6 +307,8 @@ func (q *Queries) InsertTask(ctx context.Context, arg InsertTaskParams) error {
 		arg.DeadlineAt,
 		arg.UserID,
 		arg.ValidationRounds,
+		arg.BaseCommit,
+		arg.ForkedFrom,
 	)
 	return err
 }
@@ -335,14 +341,14 @@ const lockDependencies = `-- name: LockDependencies :exec
 SELECT pg_advisory_xact_lock(hashtextextended('omoi dependencies ' || $1::text, 0))
 `
 
-// Edits of dependencies of one organization take turns: two of them could close a cycle together.
+// LockDependencies serializes edits of dependencies of an organization, because two edits together could close a cycle.
 func (q *Queries) LockDependencies(ctx context.Context, organizationID string) error {
 	_, err := q.db.Exec(ctx, lockDependencies, organizationID)
 	return err
 }
 
 const lockTask = `-- name: LockTask :one
-SELECT id, organization_id, project_id, ticket_id, title, description, task_type, phase_id, priority, mode, agent, provider, continuous, user_requested, max_retries, execution_config, budget, deadline_at, status, blocked_reason, sandbox_id, assigned_agent_id, branch_name, base_commit, pull_request_url, pull_request_number, result, error_message, failure_class, end_reason, retry_count, revision_count, replacement_count, attempt_count, first_run_id, run_id, ordinal, assigned_at, started_at, completed_at, queued_at, queue_position, queue_reason, score, created_at, updated_at, waiting, waiting_at, user_id, validation_rounds, key FROM tasks WHERE organization_id = $1 AND id = $2 FOR UPDATE
+SELECT id, organization_id, project_id, ticket_id, title, description, task_type, phase_id, priority, mode, agent, provider, continuous, user_requested, max_retries, execution_config, budget, deadline_at, status, blocked_reason, sandbox_id, assigned_agent_id, branch_name, base_commit, pull_request_url, pull_request_number, result, error_message, failure_class, end_reason, retry_count, revision_count, replacement_count, attempt_count, first_run_id, run_id, ordinal, assigned_at, started_at, completed_at, queued_at, queue_position, queue_reason, score, created_at, updated_at, waiting, waiting_at, user_id, validation_rounds, key, forked_from, earlier_branches FROM tasks WHERE organization_id = $1 AND id = $2 FOR UPDATE
 `
 
 func (q *Queries) LockTask(ctx context.Context, organizationID string, iD string) (Task, error) {
@@ -400,6 +406,8 @@ func (q *Queries) LockTask(ctx context.Context, organizationID string, iD string
 		&i.UserID,
 		&i.ValidationRounds,
 		&i.Key,
+		&i.ForkedFrom,
+		&i.EarlierBranches,
 	)
 	return i, err
 }
@@ -409,7 +417,7 @@ INSERT INTO task_outbox (task_id, due_at) VALUES ($1, now())
 ON CONFLICT (task_id) DO UPDATE SET due_at = least(coalesce(task_outbox.due_at, now()), now())
 `
 
-// Creates the task's relay row or makes it due now.
+// MakeRelayDue creates the relay row of a task or makes it due now.
 func (q *Queries) MakeRelayDue(ctx context.Context, taskID string) error {
 	_, err := q.db.Exec(ctx, makeRelayDue, taskID)
 	return err
@@ -420,7 +428,7 @@ SELECT id, task_id, ordinal, kind, args, sender, state, reason, claimed_by, crea
 ORDER BY ordinal LIMIT 1
 `
 
-// The oldest command of that kind that is not settled.
+// OpenCommand returns the oldest unsettled command of a kind.
 func (q *Queries) OpenCommand(ctx context.Context, taskID string, kind string) (Command, error) {
 	row := q.db.QueryRow(ctx, openCommand, taskID, kind)
 	var i Command
@@ -491,8 +499,8 @@ type SuccessAcceptedRow struct {
 	Passed    bool
 }
 
-// Whether somebody has said since the newest attempt began that the task is done (complete), or that
-// its work is good (verdict), and was heard.
+// SuccessAccepted reports whether a successful completion or a passed verdict was accepted since the newest attempt
+// began.
 func (q *Queries) SuccessAccepted(ctx context.Context, taskID string) (SuccessAcceptedRow, error) {
 	row := q.db.QueryRow(ctx, successAccepted, taskID)
 	var i SuccessAcceptedRow
@@ -509,7 +517,7 @@ WHERE d.depends_on = $1 AND t.status = 'pending'
 ORDER BY t.created_at, t.id
 `
 
-// The pending tasks that wait for this one and for nothing else.
+// Unblocked returns the pending tasks that wait for this task only.
 func (q *Queries) Unblocked(ctx context.Context, taskID string) ([]string, error) {
 	rows, err := q.db.Query(ctx, unblocked, taskID)
 	if err != nil {

@@ -15,8 +15,8 @@ const admit = `-- name: Admit :one
 SELECT omoi_admit($1::uuid, $2::uuid)::boolean
 `
 
-// Admission after something that concerns one project: a task came, goes, or does not wait any more. False: a cooldown runs, and
-// AdmitAll has to follow.
+// Admit runs admission after a change of one project: a task was created, ended or became ready. False: a cooldown is
+// active, and AdmitAll must follow.
 func (q *Queries) Admit(ctx context.Context, organizationID string, projectID string) (bool, error) {
 	row := q.db.QueryRow(ctx, admit, organizationID, projectID)
 	var column_1 bool
@@ -49,7 +49,7 @@ const cooldownsDue = `-- name: CooldownsDue :many
 SELECT DISTINCT organization_id::text FROM credential_cooldowns WHERE next_at <= clock_timestamp()
 `
 
-// Organizations with a cooldown that admission has to evaluate.
+// CooldownsDue returns the organizations with a cooldown that admission must evaluate.
 func (q *Queries) CooldownsDue(ctx context.Context) ([]string, error) {
 	rows, err := q.db.Query(ctx, cooldownsDue)
 	if err != nil {
@@ -85,7 +85,7 @@ WHERE s.id = $1 AND e.event_type = ANY ($2::text[])
 ORDER BY e.sequence DESC LIMIT 1
 `
 
-// What the agent in a sandbox said of its failure last.
+// NewestFailure returns the newest failure event of a sandbox.
 func (q *Queries) NewestFailure(ctx context.Context, sandboxID string, failures []string) (json.RawMessage, error) {
 	row := q.db.QueryRow(ctx, newestFailure, sandboxID, failures)
 	var event_data json.RawMessage
@@ -107,7 +107,8 @@ type QueuedOnCredentialsRow struct {
 	ExecutionConfig json.RawMessage
 }
 
-// The queued tasks of an organization in which a cooldown runs, with what decides on their credentials.
+// QueuedOnCredentials returns the queued tasks of an organization with an active cooldown, and the fields that
+// determine their credentials.
 func (q *Queries) QueuedOnCredentials(ctx context.Context, organizationID string) ([]QueuedOnCredentialsRow, error) {
 	rows, err := q.db.Query(ctx, queuedOnCredentials, organizationID)
 	if err != nil {
@@ -155,8 +156,8 @@ type StartCooldownParams struct {
 	TaskID         *string
 }
 
-// Of a credential, until the reset that the agent reported, at most six hours, else for the duration pause. An agent must not block
-// others for long: afterwards one task tries and shows whether the limit still holds.
+// StartCooldown starts a cooldown of a credential until the reported reset, at most six hours, else for the duration
+// pause. An agent must not block other tasks for long: after the cooldown, one task tries again.
 func (q *Queries) StartCooldown(ctx context.Context, arg StartCooldownParams) error {
 	_, err := q.db.Exec(ctx, startCooldown,
 		arg.OrganizationID,

@@ -22,7 +22,7 @@ func (q *Queries) AssignAttempt(ctx context.Context, taskID string, sandboxID st
 }
 
 const attemptOf = `-- name: AttemptOf :one
-SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.end_reason, a.reason, a.stop_reason, a.feedback_id, a.head_commit, a.credential, s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.host_bound, s.machine, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
+SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.end_reason, a.reason, a.stop_reason, a.feedback_id, a.head_commit, a.credential, a.restore_from, a.branch_commit, s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.host_bound, s.machine, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
 WHERE a.task_id = $1 AND a.run_id = $2 AND a.ordinal = $3
 `
 
@@ -37,7 +37,7 @@ type AttemptOfRow struct {
 	Sandbox Sandbox
 }
 
-// The attempt that this run began at this ordinal.
+// AttemptOf returns the attempt that this run began at this ordinal.
 func (q *Queries) AttemptOf(ctx context.Context, arg AttemptOfParams) (AttemptOfRow, error) {
 	row := q.db.QueryRow(ctx, attemptOf, arg.TaskID, arg.RunID, arg.Ordinal)
 	var i AttemptOfRow
@@ -59,6 +59,8 @@ func (q *Queries) AttemptOf(ctx context.Context, arg AttemptOfParams) (AttemptOf
 		&i.Attempt.FeedbackID,
 		&i.Attempt.HeadCommit,
 		&i.Attempt.Credential,
+		&i.Attempt.RestoreFrom,
+		&i.Attempt.BranchCommit,
 		&i.Sandbox.ID,
 		&i.Sandbox.PartitionMonth,
 		&i.Sandbox.OrganizationID,
@@ -116,7 +118,7 @@ ORDER BY b.busy / greatest(h.capacity, 1)::float8, b.busy, h.id
 LIMIT 1
 `
 
-// The host with the most room that reported lately, is not lost and offers the provider.
+// ChooseHost returns the host with the most room that has a recent heartbeat, is not lost and offers the provider.
 func (q *Queries) ChooseHost(ctx context.Context, fresh time.Duration, provider string) (string, error) {
 	row := q.db.QueryRow(ctx, chooseHost, fresh, provider)
 	var id string
@@ -192,7 +194,7 @@ type EndOpenAttemptsParams struct {
 	But          int
 }
 
-// Ends those that nobody ended: of a task without a run, or of a sandbox that is no more.
+// EndOpenAttempts ends open attempts except but, with the ends of their sandboxes.
 func (q *Queries) EndOpenAttempts(ctx context.Context, arg EndOpenAttemptsParams) error {
 	_, err := q.db.Exec(ctx, endOpenAttempts,
 		arg.FailureClass,
@@ -224,7 +226,8 @@ type EndStrayAttemptsParams struct {
 	ByResetReason json.RawMessage
 }
 
-// Ends attempts that no run will end: those of tasks that are over, and those that a later one has followed.
+// EndStrayAttempts ends attempts that no run will end: open attempts of ended tasks, and open attempts before a later
+// one.
 func (q *Queries) EndStrayAttempts(ctx context.Context, arg EndStrayAttemptsParams) error {
 	_, err := q.db.Exec(ctx, endStrayAttempts,
 		arg.FailureClass,
@@ -241,7 +244,7 @@ SELECT count(*) FROM hosts
 WHERE lost_at IS NULL AND seen_at > now() - $1::interval AND $2::text = ANY (providers)
 `
 
-// How many hosts offer the provider at all, with or without room.
+// HostsOffering counts the hosts that offer the provider, with or without room.
 func (q *Queries) HostsOffering(ctx context.Context, fresh time.Duration, provider string) (int64, error) {
 	row := q.db.QueryRow(ctx, hostsOffering, fresh, provider)
 	var count int64
@@ -250,19 +253,20 @@ func (q *Queries) HostsOffering(ctx context.Context, fresh time.Duration, provid
 }
 
 const insertAttempt = `-- name: InsertAttempt :exec
-INSERT INTO attempts (task_id, number, sandbox_id, kind, run_id, ordinal, feedback_id, credential)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+INSERT INTO attempts (task_id, number, sandbox_id, kind, run_id, ordinal, feedback_id, credential, restore_from)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 `
 
 type InsertAttemptParams struct {
-	TaskID     string
-	Number     int
-	SandboxID  string
-	Kind       string
-	RunID      string
-	Ordinal    int64
-	FeedbackID *string
-	Credential string
+	TaskID      string
+	Number      int
+	SandboxID   string
+	Kind        string
+	RunID       string
+	Ordinal     int64
+	FeedbackID  *string
+	Credential  string
+	RestoreFrom string
 }
 
 func (q *Queries) InsertAttempt(ctx context.Context, arg InsertAttemptParams) error {
@@ -275,6 +279,7 @@ func (q *Queries) InsertAttempt(ctx context.Context, arg InsertAttemptParams) er
 		arg.Ordinal,
 		arg.FeedbackID,
 		arg.Credential,
+		arg.RestoreFrom,
 	)
 	return err
 }
@@ -312,7 +317,7 @@ func (q *Queries) InsertSandbox(ctx context.Context, arg InsertSandboxParams) er
 }
 
 const lastAttempt = `-- name: LastAttempt :one
-SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.end_reason, a.reason, a.stop_reason, a.feedback_id, a.head_commit, a.credential, s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.host_bound, s.machine, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
+SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.end_reason, a.reason, a.stop_reason, a.feedback_id, a.head_commit, a.credential, a.restore_from, a.branch_commit, s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.host_bound, s.machine, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
 WHERE a.task_id = $1 ORDER BY a.number DESC LIMIT 1
 `
 
@@ -342,6 +347,8 @@ func (q *Queries) LastAttempt(ctx context.Context, taskID string) (LastAttemptRo
 		&i.Attempt.FeedbackID,
 		&i.Attempt.HeadCommit,
 		&i.Attempt.Credential,
+		&i.Attempt.RestoreFrom,
+		&i.Attempt.BranchCommit,
 		&i.Sandbox.ID,
 		&i.Sandbox.PartitionMonth,
 		&i.Sandbox.OrganizationID,
@@ -391,7 +398,7 @@ const lockHosts = `-- name: LockHosts :exec
 SELECT pg_advisory_xact_lock(hashtextextended('omoi hosts', 0))
 `
 
-// Choices of a host take turns, so that none is filled beyond its capacity.
+// LockHosts serializes the choice of hosts, so that no host exceeds its capacity.
 func (q *Queries) LockHosts(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, lockHosts)
 	return err
@@ -412,7 +419,7 @@ UPDATE tasks SET waiting = nullif($1::text, '')::jsonb, waiting_at = now()
 WHERE id = $2 AND waiting IS DISTINCT FROM nullif($1::text, '')::jsonb AND status NOT IN ('completed', 'failed', 'cancelled')
 `
 
-// Of a task that is over its end is told.
+// NoteTrouble does not change ended tasks, which show their end reason.
 func (q *Queries) NoteTrouble(ctx context.Context, reason string, iD string) error {
 	_, err := q.db.Exec(ctx, noteTrouble, reason, iD)
 	return err
@@ -428,12 +435,21 @@ type RanOutParams struct {
 	FailureClass string
 }
 
-// Earlier attempts of a task that ran out of memory or disk.
+// RanOut counts earlier attempts of a task that failed for lack of memory or disk.
 func (q *Queries) RanOut(ctx context.Context, arg RanOutParams) (int64, error) {
 	row := q.db.QueryRow(ctx, ranOut, arg.TaskID, arg.Before, arg.FailureClass)
 	var column_1 int64
 	err := row.Scan(&column_1)
 	return column_1, err
+}
+
+const saveBranchCommit = `-- name: SaveBranchCommit :exec
+UPDATE attempts SET branch_commit = $1 WHERE sandbox_id = $2
+`
+
+func (q *Queries) SaveBranchCommit(ctx context.Context, branchCommit string, sandboxID string) error {
+	_, err := q.db.Exec(ctx, saveBranchCommit, branchCommit, sandboxID)
+	return err
 }
 
 const saveHead = `-- name: SaveHead :execrows
@@ -466,8 +482,9 @@ type UnverifiedRow struct {
 	Slots      int64
 }
 
-// Sandboxes of the provider that serve no attempt any more and may be there, and how many slots there are. One that was seen
-// there, and is gone, only waits for its second look; one that nobody ever saw may still appear.
+// Unverified counts the sandboxes of the provider whose attempt has ended and that may still exist, and the concurrency
+// limits of all projects. A deleted sandbox that was seen before only waits for its second check and does not count. A
+// sandbox that was never seen may still appear.
 func (q *Queries) Unverified(ctx context.Context, provider string) (UnverifiedRow, error) {
 	row := q.db.QueryRow(ctx, unverified, provider)
 	var i UnverifiedRow

@@ -16,7 +16,7 @@ JOIN sandboxes s ON s.task_id = t.id AND s.ended_at IS NULL AND s.last_sequence 
 WHERE t.budget <> '{}' OR p.budget <> '{}' ORDER BY s.id
 `
 
-// Active sandboxes that a budget binds.
+// BudgetedSandboxes returns active sandboxes with a budget and events that are not metered.
 func (q *Queries) BudgetedSandboxes(ctx context.Context) ([]string, error) {
 	rows, err := q.db.Query(ctx, budgetedSandboxes)
 	if err != nil {
@@ -42,7 +42,7 @@ SELECT (EXISTS (SELECT FROM tasks WHERE budget <> '{}' AND status NOT IN ('compl
     OR EXISTS (SELECT FROM projects WHERE budget <> '{}'))::boolean
 `
 
-// Whether any task that has not ended, or any project, has a budget.
+// BudgetsBind reports whether an open task or a project has a budget.
 func (q *Queries) BudgetsBind(ctx context.Context) (bool, error) {
 	row := q.db.QueryRow(ctx, budgetsBind)
 	var column_1 bool
@@ -55,7 +55,7 @@ SELECT EXISTS (SELECT FROM tasks t JOIN sandboxes s ON s.task_id = t.id
     WHERE (t.id = $1 OR t.project_id = $1) AND s.cost_unknown)::boolean
 `
 
-// Whether a task, or the tasks of a project, have used a model without a known price.
+// CostUnknown reports whether a task, or a task of a project, used a model without a known price.
 func (q *Queries) CostUnknown(ctx context.Context, id string) (bool, error) {
 	row := q.db.QueryRow(ctx, costUnknown, id)
 	var column_1 bool
@@ -78,7 +78,7 @@ type MeterParams struct {
 	Metered      int64
 }
 
-// Nothing if another process was faster.
+// Meter changes no row if another process was faster.
 func (q *Queries) Meter(ctx context.Context, arg MeterParams) error {
 	_, err := q.db.Exec(ctx, meter,
 		arg.Until,
@@ -126,7 +126,8 @@ type ReportedUsageRow struct {
 	Report       json.RawMessage
 }
 
-// What the events of sandboxes report of the use of models beyond what is metered; a sandbox without a report has one row.
+// ReportedUsage returns the usage in events of sandboxes that are not metered. A sandbox without such events has one
+// row.
 func (q *Queries) ReportedUsage(ctx context.Context, eventTypes []string, ids []string) ([]ReportedUsageRow, error) {
 	rows, err := q.db.Query(ctx, reportedUsage, eventTypes, ids)
 	if err != nil {
@@ -230,7 +231,7 @@ SELECT s.id FROM slots h JOIN sandboxes s ON s.task_id = h.task_id AND s.ended_a
 WHERE h.project_id = $1 ORDER BY s.id
 `
 
-// What has ended is counted.
+// UnmeteredOfProject returns running sandboxes only: ended ones are metered.
 func (q *Queries) UnmeteredOfProject(ctx context.Context, projectID string) ([]string, error) {
 	rows, err := q.db.Query(ctx, unmeteredOfProject, projectID)
 	if err != nil {

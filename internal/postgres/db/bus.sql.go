@@ -20,7 +20,8 @@ type BusBoundRow struct {
 	Now time.Time
 }
 
-// The number below which no transaction can still write to the bus, and the database's clock.
+// BusBound returns the transaction ID below which no open transaction can write to the bus, and the time of the
+// database.
 func (q *Queries) BusBound(ctx context.Context) (BusBoundRow, error) {
 	row := q.db.QueryRow(ctx, busBound)
 	var i BusBoundRow
@@ -103,7 +104,7 @@ type MovedSandboxesRow struct {
 	LastSequence int64
 }
 
-// The sandboxes that reported something since a moment, and the numbers of their newest events.
+// MovedSandboxes returns the sandboxes with events since a time, and their last sequences.
 func (q *Queries) MovedSandboxes(ctx context.Context, arg MovedSandboxesParams) ([]MovedSandboxesRow, error) {
 	rows, err := q.db.Query(ctx, movedSandboxes, arg.Since, arg.OrganizationID, arg.Bare)
 	if err != nil {
@@ -139,7 +140,7 @@ type SandboxPlaceParams struct {
 	Bare           bool
 }
 
-// The number of the newest event of a sandbox before a moment.
+// SandboxPlace returns the last sequence of a sandbox before a time.
 func (q *Queries) SandboxPlace(ctx context.Context, arg SandboxPlaceParams) (int64, error) {
 	row := q.db.QueryRow(ctx, sandboxPlace,
 		arg.Since,
@@ -158,7 +159,7 @@ DELETE FROM bus_events WHERE (SELECT created_at FROM bus_events ORDER BY id LIMI
     WHERE created_at < now() - interval '1 day'))
 `
 
-// Each new task deletes more old rows than it will add.
+// TrimBus runs with each new task and deletes up to 50 rows older than a day, more than a task adds.
 func (q *Queries) TrimBus(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, trimBus)
 	return err

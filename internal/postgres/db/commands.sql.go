@@ -47,7 +47,9 @@ const claimCommand = `-- name: ClaimCommand :one
 UPDATE commands c SET claimed_by = $1 FROM commands old
 WHERE c.id = $2 AND c.task_id = $3 AND old.id = c.id AND c.kind IN ('start', 'retry')
     AND (c.claimed_by IS NULL OR c.claimed_by = $1)
-RETURNING c.kind, old.claimed_by AS was
+RETURNING c.kind, old.claimed_by AS was, CASE WHEN EXISTS (SELECT FROM attempts a
+    WHERE a.task_id = c.task_id AND a.restore_from = c.args ->> 'checkpoint' AND a.started_at >= c.created_at)
+    THEN '' ELSE coalesce(c.args ->> 'checkpoint', '') END::text AS checkpoint
 `
 
 type ClaimCommandParams struct {
@@ -57,16 +59,18 @@ type ClaimCommandParams struct {
 }
 
 type ClaimCommandRow struct {
-	Kind string
-	Was  *string
+	Kind       string
+	Was        *string
+	Checkpoint string
 }
 
-// The chain that begins with first_run_id carries out this start or retry, if nobody else
-// does; was is who had it before, null for nobody.
+// ClaimCommand claims a start or retry for the chain of runs that begins with first_run_id, unless another chain has
+// claimed the command. The column was holds the earlier claim; null: none.
+// The column checkpoint is that of a rewind whose attempt has not begun.
 func (q *Queries) ClaimCommand(ctx context.Context, arg ClaimCommandParams) (ClaimCommandRow, error) {
 	row := q.db.QueryRow(ctx, claimCommand, arg.FirstRunID, arg.ID, arg.TaskID)
 	var i ClaimCommandRow
-	err := row.Scan(&i.Kind, &i.Was)
+	err := row.Scan(&i.Kind, &i.Was, &i.Checkpoint)
 	return i, err
 }
 
@@ -75,10 +79,36 @@ UPDATE commands SET state = 'too_late', reason = $1, settled_at = now()
 WHERE task_id = $2 AND state = 'accepted' AND kind <> 'retry'
 `
 
-// What was asked of a task that is over comes too late; a retry does not.
+// CloseCommands settles the commands of an ended task as too late, except retries.
 func (q *Queries) CloseCommands(ctx context.Context, reason string, taskID string) error {
 	_, err := q.db.Exec(ctx, closeCommands, reason, taskID)
 	return err
+}
+
+const commandOfKey = `-- name: CommandOfKey :one
+SELECT id, task_id, ordinal, kind, args, sender, state, reason, claimed_by, created_at, sent_at, settled_at FROM commands WHERE task_id = $1 AND args ->> 'idempotency_key' = $2::text AND state IN ('accepted', 'carried_out')
+ORDER BY ordinal DESC LIMIT 1
+`
+
+// CommandOfKey returns the command of an idempotency key. A command without effect leaves its key free.
+func (q *Queries) CommandOfKey(ctx context.Context, taskID string, key string) (Command, error) {
+	row := q.db.QueryRow(ctx, commandOfKey, taskID, key)
+	var i Command
+	err := row.Scan(
+		&i.ID,
+		&i.TaskID,
+		&i.Ordinal,
+		&i.Kind,
+		&i.Args,
+		&i.Sender,
+		&i.State,
+		&i.Reason,
+		&i.ClaimedBy,
+		&i.CreatedAt,
+		&i.SentAt,
+		&i.SettledAt,
+	)
+	return i, err
 }
 
 const hasUnsent = `-- name: HasUnsent :one
@@ -97,10 +127,50 @@ UPDATE commands SET sent_at = NULL
 WHERE task_id = $1 AND kind = 'retry' AND state = 'accepted' AND claimed_by IS NULL AND sent_at IS NOT NULL
 `
 
-// Retries that no run has taken up go out again, as starts.
+// ResendRetries makes retries that no run has loaded due again; the relay sends them as starts.
 func (q *Queries) ResendRetries(ctx context.Context, taskID string) error {
 	_, err := q.db.Exec(ctx, resendRetries, taskID)
 	return err
+}
+
+const retryWithFeedback = `-- name: RetryWithFeedback :many
+SELECT id, task_id, ordinal, kind, args, sender, state, reason, claimed_by, created_at, sent_at, settled_at FROM commands c WHERE c.task_id = $1 AND c.kind = 'retry' AND c.claimed_by = $2 AND c.args ->> 'feedback' <> ''
+    AND NOT EXISTS (SELECT FROM attempts a WHERE a.task_id = c.task_id AND a.started_at >= c.created_at)
+ORDER BY c.ordinal DESC LIMIT 1
+`
+
+// RetryWithFeedback returns the retry with feedback that a chain of runs claimed, unless its attempt has begun.
+func (q *Queries) RetryWithFeedback(ctx context.Context, taskID string, firstRunID *string) ([]Command, error) {
+	rows, err := q.db.Query(ctx, retryWithFeedback, taskID, firstRunID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Command{}
+	for rows.Next() {
+		var i Command
+		if err := rows.Scan(
+			&i.ID,
+			&i.TaskID,
+			&i.Ordinal,
+			&i.Kind,
+			&i.Args,
+			&i.Sender,
+			&i.State,
+			&i.Reason,
+			&i.ClaimedBy,
+			&i.CreatedAt,
+			&i.SentAt,
+			&i.SettledAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const settleCommand = `-- name: SettleCommand :exec

@@ -35,7 +35,7 @@ type ChangedFilesRow struct {
 	Path      string
 }
 
-// Of each sandbox the files that it has changed lately, by its newest events.
+// ChangedFiles returns the files that the newest events of each sandbox report as changed.
 func (q *Queries) ChangedFiles(ctx context.Context, arg ChangedFilesParams) ([]ChangedFilesRow, error) {
 	rows, err := q.db.Query(ctx, changedFiles,
 		arg.Ids,
@@ -94,7 +94,7 @@ type ConductedAgentsRow struct {
 	Focus          string
 }
 
-// Whoever is at work in an organization, the oldest task first, with what the guardian lately thought of him.
+// ConductedAgents returns the active agents of an organization with their newest guardian analysis, oldest task first.
 func (q *Queries) ConductedAgents(ctx context.Context, fresh time.Duration, organizationID string) ([]ConductedAgentsRow, error) {
 	rows, err := q.db.Query(ctx, conductedAgents, fresh, organizationID)
 	if err != nil {
@@ -153,7 +153,7 @@ type ConductedOrganizationsRow struct {
 	InCycle        bool
 }
 
-// Those with somebody at work, in the order of their ids, behind after and up to upto.
+// ConductedOrganizations returns organizations with active agents in order of their IDs, above after and up to upto.
 func (q *Queries) ConductedOrganizations(ctx context.Context, arg ConductedOrganizationsParams) ([]ConductedOrganizationsRow, error) {
 	rows, err := q.db.Query(ctx, conductedOrganizations, arg.CycleID, arg.After, arg.Upto)
 	if err != nil {
@@ -178,7 +178,7 @@ const conductorAge = `-- name: ConductorAge :one
 SELECT coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM component_heartbeats p WHERE p.part = 'conductor'), -1)::float8 AS age
 `
 
-// Since a cycle came to its end, in seconds; below 0 before the first one.
+// ConductorAge returns the seconds since the last completed cycle; below 0: none.
 func (q *Queries) ConductorAge(ctx context.Context) (float64, error) {
 	row := q.db.QueryRow(ctx, conductorAge)
 	var age float64
@@ -252,7 +252,8 @@ type ConductorHourRow struct {
 	Duplicates int64
 }
 
-// Of an organization: the mean of what could be said in the last hour, and the pairs found in it.
+// ConductorHour returns the mean coherence of the last hour, below 0 if there is none, and the number of duplicates
+// seen in that hour.
 func (q *Queries) ConductorHour(ctx context.Context, organizationID string) (ConductorHourRow, error) {
 	row := q.db.QueryRow(ctx, conductorHour, organizationID)
 	var i ConductorHourRow
@@ -297,7 +298,7 @@ type DuplicatesRow struct {
 	Status2           string
 }
 
-// What was found alike, newest first; of a task, or of all.
+// Duplicates lists duplicates of some tasks or of all, newest first.
 func (q *Queries) Duplicates(ctx context.Context, arg DuplicatesParams) ([]DuplicatesRow, error) {
 	rows, err := q.db.Query(ctx, duplicates,
 		arg.OrganizationID,
@@ -379,7 +380,7 @@ type InsertConductedParams struct {
 	Details           json.RawMessage
 }
 
-// None where the cycle has one of the organization.
+// InsertConducted inserts no row if the cycle has an analysis of the organization.
 func (q *Queries) InsertConducted(ctx context.Context, arg InsertConductedParams) (int64, error) {
 	result, err := q.db.Exec(ctx, insertConducted,
 		arg.ID,
@@ -429,7 +430,7 @@ type LinkDuplicateParams struct {
 	Task2ID             string
 }
 
-// Only tasks that are there still. What a model has said words do not change.
+// LinkDuplicate ignores tasks that no longer exist. Word similarity does not overwrite the answer of a model.
 func (q *Queries) LinkDuplicate(ctx context.Context, arg LinkDuplicateParams) error {
 	_, err := q.db.Exec(ctx, linkDuplicate,
 		arg.ID,
@@ -476,8 +477,8 @@ type OpenWorkRow struct {
 	CreatedAt   time.Time
 }
 
-// Tasks of a project that have not ended, newest first, but what this idempotency key has made: the
-// project itself, that of a ticket, or that of a repository. Descriptions as far as they tell works apart.
+// OpenWork returns tasks of a project that have not ended, newest first, without the task of this idempotency key. The
+// project is given by its ID, by a ticket or by a repository. Descriptions are cut to the part that is compared.
 func (q *Queries) OpenWork(ctx context.Context, arg OpenWorkParams) ([]OpenWorkRow, error) {
 	rows, err := q.db.Query(ctx, openWork,
 		arg.OrganizationID,
@@ -517,7 +518,7 @@ SELECT id, conductor_analysis_id, organization_id, task1_id, task2_id, agent1_id
 WHERE organization_id = $1 AND spoken_by = 'model' AND task1_id = ANY ($2::uuid[]) AND task2_id = ANY ($2::uuid[])
 `
 
-// What a model has said of pairs of these tasks.
+// ToldApart returns the stored answers of a model about pairs of these tasks.
 func (q *Queries) ToldApart(ctx context.Context, organizationID string, ids []string) ([]DetectedDuplicate, error) {
 	rows, err := q.db.Query(ctx, toldApart, organizationID, ids)
 	if err != nil {

@@ -25,7 +25,7 @@ type CredentialsParams struct {
 	ProjectID      *string
 }
 
-// Those of a user, of the organization, and of the project, or of every project.
+// Credentials returns the credentials of a user, of the organization, and of the project or of all projects.
 func (q *Queries) Credentials(ctx context.Context, arg CredentialsParams) ([]Credential, error) {
 	rows, err := q.db.Query(ctx, credentials, arg.OrganizationID, arg.UserID, arg.ProjectID)
 	if err != nil {
@@ -145,7 +145,7 @@ const noteCooldown = `-- name: NoteCooldown :exec
 UPDATE tasks SET queue_reason = nullif($1::text, '')::jsonb WHERE id = $2 AND queued_at IS NULL
 `
 
-// Until when the cooldown runs for a task that reached a limit itself.
+// NoteCooldown stores the end of the cooldown in a suspended task.
 func (q *Queries) NoteCooldown(ctx context.Context, why string, iD string) error {
 	_, err := q.db.Exec(ctx, noteCooldown, why, iD)
 	return err
@@ -165,7 +165,7 @@ type OrganizationCredentialsRow struct {
 	UpdatedAt      time.Time
 }
 
-// What decides on the names of credentials; see credential.Name.
+// OrganizationCredentials returns the fields that determine the names of credentials; see credential.Name.
 func (q *Queries) OrganizationCredentials(ctx context.Context, organizationID string) ([]OrganizationCredentialsRow, error) {
 	rows, err := q.db.Query(ctx, organizationCredentials, organizationID)
 	if err != nil {
@@ -199,7 +199,7 @@ UNION ALL
 SELECT organization_id FROM users WHERE id = $2::uuid AND $1::uuid IS NULL
 `
 
-// The organization of a project, else of a user.
+// PlaceOrganization returns the organization of a project, else of a user.
 func (q *Queries) PlaceOrganization(ctx context.Context, projectID *string, userID *string) (string, error) {
 	row := q.db.QueryRow(ctx, placeOrganization, projectID, userID)
 	var organization_id string
@@ -219,8 +219,8 @@ WHERE s.proven_at IS NULL AND EXISTS (SELECT FROM attempts a JOIN tasks t ON t.i
             THEN $1::text[] ELSE $2::text[] END))
 `
 
-// Ends the cooldown of credentials that work again: a model answered an attempt that began after the limit was met, or
-// a run on the credential ended after it. It reads the newest 1,000 events of an attempt.
+// ProveAnswered ends the cooldown of credentials that work again: a model answered an attempt that began after the rate
+// limit, or a run with the credential completed after it. The query reads the newest 1,000 events of an attempt.
 func (q *Queries) ProveAnswered(ctx context.Context, answered []string, completions []string) error {
 	_, err := q.db.Exec(ctx, proveAnswered, answered, completions)
 	return err
@@ -238,7 +238,7 @@ type ProveCredentialParams struct {
 	Names          []string
 }
 
-// Ends the cooldown of a credential that its provider takes: of a stored one, or of those with the names.
+// ProveCredential ends the cooldown of a credential that its provider accepts: of a stored one, or of the given names.
 func (q *Queries) ProveCredential(ctx context.Context, arg ProveCredentialParams) error {
 	_, err := q.db.Exec(ctx, proveCredential, arg.OrganizationID, arg.OfStored, arg.Names)
 	return err
@@ -265,7 +265,7 @@ type PutCredentialParams struct {
 	Sealed         []byte
 }
 
-// A project of another organization is no place: nothing is written then.
+// PutCredential inserts no row for a project of another organization.
 func (q *Queries) PutCredential(ctx context.Context, arg PutCredentialParams) (Credential, error) {
 	row := q.db.QueryRow(ctx, putCredential,
 		arg.ID,
@@ -337,7 +337,7 @@ func (q *Queries) ResealTaskEnv(ctx context.Context, arg ResealTaskEnvParams) (i
 
 const resumeSuspended = `-- name: ResumeSuspended :exec
 SELECT omoi_add_command(m.id, 'retry', $1::text, $2::text) FROM (
-    SELECT t.id FROM tasks t CROSS JOIN LATERAL (SELECT task_id, number, sandbox_id, kind, run_id, ordinal, started_at, assigned_at, ended_at, outcome, failure_class, end_reason, reason, stop_reason, feedback_id, head_commit, credential FROM attempts a WHERE a.task_id = t.id
+    SELECT t.id FROM tasks t CROSS JOIN LATERAL (SELECT task_id, number, sandbox_id, kind, run_id, ordinal, started_at, assigned_at, ended_at, outcome, failure_class, end_reason, reason, stop_reason, feedback_id, head_commit, credential, restore_from, branch_commit FROM attempts a WHERE a.task_id = t.id
         ORDER BY a.number DESC LIMIT 1) a
     WHERE t.id = ANY ($3::uuid[]) AND t.status = 'pending' AND t.blocked_reason = 'provider_limit'
         AND t.queued_at IS NULL
@@ -353,8 +353,8 @@ type ResumeSuspendedParams struct {
 	Ids    []string
 }
 
-// Retries those of the tasks that are still suspended by a rate limit, once after each attempt. A task that another
-// transaction changes at this moment is left to the next call.
+// ResumeSuspended retries those of the tasks that a rate limit still suspends, once after each attempt. A row that
+// another transaction has locked is skipped.
 func (q *Queries) ResumeSuspended(ctx context.Context, arg ResumeSuspendedParams) error {
 	_, err := q.db.Exec(ctx, resumeSuspended, arg.Reason, arg.Sender, arg.Ids)
 	return err
@@ -365,7 +365,7 @@ SELECT t.id, t.organization_id, t.user_id, t.project_id, t.agent, t.execution_co
     EXISTS (SELECT FROM credential_cooldowns s WHERE s.organization_id = t.organization_id
         AND s.credential = a.credential
         AND s.proven_at > a.ended_at)::boolean AS proven
-FROM tasks t CROSS JOIN LATERAL (SELECT task_id, number, sandbox_id, kind, run_id, ordinal, started_at, assigned_at, ended_at, outcome, failure_class, end_reason, reason, stop_reason, feedback_id, head_commit, credential FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1) a
+FROM tasks t CROSS JOIN LATERAL (SELECT task_id, number, sandbox_id, kind, run_id, ordinal, started_at, assigned_at, ended_at, outcome, failure_class, end_reason, reason, stop_reason, feedback_id, head_commit, credential, restore_from, branch_commit FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1) a
 WHERE t.status = 'pending' AND t.blocked_reason = 'provider_limit' AND t.queued_at IS NULL
     AND t.organization_id IN (SELECT c.organization_id FROM credentials c WHERE c.updated_at > now() - interval '1 hour'
         UNION SELECT s.organization_id FROM credential_cooldowns s WHERE s.proven_at IS NOT NULL)
@@ -385,8 +385,9 @@ type SuspendedOnCredentialsRow struct {
 	Proven          bool
 }
 
-// Tasks suspended by the limit of the credential that they used, in organizations where a credential was set in the
-// last hour or works again (proven). A task that was retried since its last attempt is left out.
+// SuspendedOnCredentials returns tasks that the rate limit of a credential suspended, in organizations where a
+// credential was set in the last hour or works again (proven). A task that was retried since its last attempt is
+// excluded.
 func (q *Queries) SuspendedOnCredentials(ctx context.Context) ([]SuspendedOnCredentialsRow, error) {
 	rows, err := q.db.Query(ctx, suspendedOnCredentials)
 	if err != nil {
@@ -469,7 +470,8 @@ type UseNoCredentialParams struct {
 	OfInstallation string
 }
 
-// The newest attempt of a task was given no credential: what it was to be given is not what it works with.
+// UseNoCredential renames the credential of a task's newest attempt, because the attempt got no credential of the
+// installation.
 func (q *Queries) UseNoCredential(ctx context.Context, arg UseNoCredentialParams) error {
 	_, err := q.db.Exec(ctx, useNoCredential, arg.OfTask, arg.TaskID, arg.OfInstallation)
 	return err

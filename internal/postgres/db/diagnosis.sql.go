@@ -130,7 +130,7 @@ const dropNotices = `-- name: DropNotices :exec
 UPDATE diagnoses SET notice = 'none' WHERE task_id = $1 AND notice = 'held' AND id <> $2
 `
 
-// What a newer diagnosis of a task replaces.
+// DropNotices withdraws the pending notices of earlier diagnoses.
 func (q *Queries) DropNotices(ctx context.Context, taskID string, iD string) error {
 	_, err := q.db.Exec(ctx, dropNotices, taskID, iD)
 	return err
@@ -149,7 +149,7 @@ type HeldNoticesRow struct {
 	SandboxID string
 }
 
-// What the agent of a later attempt may be told now, where there is one. What is older than a week is not told.
+// HeldNotices returns pending notices for which a later attempt is running. Notices older than a week are excluded.
 func (q *Queries) HeldNotices(ctx context.Context, most int) ([]HeldNoticesRow, error) {
 	rows, err := q.db.Query(ctx, heldNotices, most)
 	if err != nil {
@@ -204,7 +204,7 @@ type InsertDiagnosisParams struct {
 	Notice         string
 }
 
-// None where this failure has one.
+// InsertDiagnosis inserts no row if the failure has a diagnosis.
 func (q *Queries) InsertDiagnosis(ctx context.Context, arg InsertDiagnosisParams) (int64, error) {
 	result, err := q.db.Exec(ctx, insertDiagnosis,
 		arg.ID,
@@ -236,7 +236,7 @@ type LeaseDiagnosisRequestsRow struct {
 	Changed int64
 }
 
-// Due requests, which no other caller gets until the pause is over.
+// LeaseDiagnosisRequests leases due requests for the duration pause.
 func (q *Queries) LeaseDiagnosisRequests(ctx context.Context, pause time.Duration, most int) ([]LeaseDiagnosisRequestsRow, error) {
 	rows, err := q.db.Query(ctx, leaseDiagnosisRequests, pause, most)
 	if err != nil {
@@ -359,7 +359,7 @@ type TakeDeliveriesRow struct {
 	Age   float64
 }
 
-// Due deliveries, which no other caller gets until the pause is over.
+// TakeDeliveries leases due webhooks for the duration pause.
 func (q *Queries) TakeDeliveries(ctx context.Context, pause time.Duration, most int) ([]TakeDeliveriesRow, error) {
 	rows, err := q.db.Query(ctx, takeDeliveries, pause, most)
 	if err != nil {
@@ -395,7 +395,7 @@ type TicketDiagnosedRow struct {
 	Upto      time.Time
 }
 
-// How often a ticket was diagnosed, and the newest end that was spoken of.
+// TicketDiagnosed returns the number of diagnoses of a ticket, and the newest end that they cover.
 func (q *Queries) TicketDiagnosed(ctx context.Context, ticketID string) (TicketDiagnosedRow, error) {
 	row := q.db.QueryRow(ctx, ticketDiagnosed, ticketID)
 	var i TicketDiagnosedRow
@@ -420,7 +420,7 @@ type TicketDiagnosesRow struct {
 	DeliveredAt   *time.Time
 }
 
-// The newest of each ticket that was made of the ticket itself.
+// TicketDiagnoses returns the newest diagnosis of each ticket.
 func (q *Queries) TicketDiagnoses(ctx context.Context, ids []string) ([]TicketDiagnosesRow, error) {
 	rows, err := q.db.Query(ctx, ticketDiagnoses, ids)
 	if err != nil {
@@ -475,7 +475,8 @@ type TicketEndsRow struct {
 	Failed  bool
 }
 
-// The newest ends of tasks of a ticket, earlier ones of each task too; not those that a person, a budget or a cancel chose.
+// TicketEnds returns the newest ends of a ticket's tasks, including earlier ends of each task. Ends by a user, a budget
+// or a cancellation are excluded.
 func (q *Queries) TicketEnds(ctx context.Context, ticketID string, most int) ([]TicketEndsRow, error) {
 	rows, err := q.db.Query(ctx, ticketEnds, ticketID, most)
 	if err != nil {
@@ -506,7 +507,7 @@ type WaitedForRow struct {
 	Status string
 }
 
-// The tasks that a task depends on and that are not completed.
+// WaitedFor returns the dependencies of a task that are not completed.
 func (q *Queries) WaitedFor(ctx context.Context, taskID string) ([]WaitedForRow, error) {
 	rows, err := q.db.Query(ctx, waitedFor, taskID)
 	if err != nil {

@@ -37,7 +37,7 @@ type ParkAtWorkParams struct {
 	ProjectID string
 }
 
-// Asks those tasks of a project that hold a slot to stop, unless they were asked.
+// ParkAtWork adds the command pause to the tasks of a project that hold a slot, unless they have one.
 func (q *Queries) ParkAtWork(ctx context.Context, arg ParkAtWorkParams) ([]string, error) {
 	rows, err := q.db.Query(ctx, parkAtWork, arg.Reason, arg.Sender, arg.ProjectID)
 	if err != nil {
@@ -62,7 +62,7 @@ const projectGoesOn = `-- name: ProjectGoesOn :one
 SELECT (NOT paused)::boolean FROM projects WHERE id = $1 FOR SHARE
 `
 
-// Whether the project is not paused; nobody pauses or resumes it before this transaction has ended.
+// ProjectGoesOn reports whether the project is not paused. The lock prevents a change until the transaction ends.
 func (q *Queries) ProjectGoesOn(ctx context.Context, id string) (bool, error) {
 	row := q.db.QueryRow(ctx, projectGoesOn, id)
 	var column_1 bool
@@ -87,8 +87,8 @@ type ResumeParkedParams struct {
 	Blocked   string
 }
 
-// Lets those tasks of a project go on that were parked for this reason, unless they were asked to. Those whose budget is
-// still spent stay.
+// ResumeParked adds the command retry to tasks of a project that are suspended for this reason, unless they have one.
+// Tasks that are still over their budget are excluded.
 func (q *Queries) ResumeParked(ctx context.Context, arg ResumeParkedParams) ([]string, error) {
 	rows, err := q.db.Query(ctx, resumeParked,
 		arg.Reason,

@@ -73,7 +73,8 @@ type EventCountsRow struct {
 	Types          json.RawMessage
 }
 
-// What is counted up to where, and the newest sequence; 0 where retention removed the events.
+// EventCounts returns the stored counts, their last sequence, and the last sequence of the sandbox, 0 if retention
+// removed the events.
 func (q *Queries) EventCounts(ctx context.Context, sandboxID string) (EventCountsRow, error) {
 	row := q.db.QueryRow(ctx, eventCounts, sandboxID)
 	var i EventCountsRow
@@ -84,6 +85,67 @@ func (q *Queries) EventCounts(ctx context.Context, sandboxID string) (EventCount
 		&i.Types,
 	)
 	return i, err
+}
+
+const eventOutline = `-- name: EventOutline :many
+SELECT e.sequence, e.event_type, e.created_at, pg_column_size(e.event_data)::integer AS bytes,
+    left(coalesce(e.event_data ->> 'tool', ''), 200)::text AS tool, left(coalesce(e.event_data ->> 'tool_use_id', ''), 200)::text AS call_id,
+    coalesce(e.event_data ->> 'is_error' = 'true' OR e.event_data ->> 'success' = 'false'
+        OR e.event_type = ANY ($1::text[]), false)::boolean AS failed
+FROM sandbox_events e
+WHERE e.partition_month = (SELECT s.partition_month FROM sandboxes s WHERE s.id = $2) AND e.sandbox_id = $2
+  AND e.sequence > $3 ORDER BY e.sequence LIMIT $4
+`
+
+type EventOutlineParams struct {
+	Failures  []string
+	SandboxID string
+	After     int64
+	PageLimit int
+}
+
+type EventOutlineRow struct {
+	Sequence  int64
+	EventType string
+	CreatedAt time.Time
+	Bytes     int
+	Tool      string
+	CallID    string
+	Failed    bool
+}
+
+// EventOutline returns what lists of events show without their content. Bytes is the stored size, which needs no decompression.
+func (q *Queries) EventOutline(ctx context.Context, arg EventOutlineParams) ([]EventOutlineRow, error) {
+	rows, err := q.db.Query(ctx, eventOutline,
+		arg.Failures,
+		arg.SandboxID,
+		arg.After,
+		arg.PageLimit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []EventOutlineRow{}
+	for rows.Next() {
+		var i EventOutlineRow
+		if err := rows.Scan(
+			&i.Sequence,
+			&i.EventType,
+			&i.CreatedAt,
+			&i.Bytes,
+			&i.Tool,
+			&i.CallID,
+			&i.Failed,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const eventPage = `-- name: EventPage :many
@@ -117,9 +179,9 @@ type EventPageRow struct {
 	Omitted   []string
 }
 
-// Pages join no sandbox, but look up its partition month: behind a join PostgreSQL does not know that the
-// key's order is the page's, and would sort all events for each page.
-// Newest first, from a number on; of one type, and without others.
+// Pages look up the partition month instead of joining sandboxes: behind a join PostgreSQL does not use the order of
+// the primary key, and would sort all events for each page.
+// EventPage returns events downwards from a sequence, of one type or without certain types.
 func (q *Queries) EventPage(ctx context.Context, arg EventPageParams) ([]EventPageRow, error) {
 	rows, err := q.db.Query(ctx, eventPage,
 		arg.SandboxID,
@@ -235,6 +297,64 @@ func (q *Queries) KeepCounts(ctx context.Context, arg KeepCountsParams) error {
 	return err
 }
 
+const searchEvents = `-- name: SearchEvents :many
+SELECT e.sequence, e.event_type, e.created_at, e.event_data FROM sandbox_events e
+WHERE e.partition_month = (SELECT s.partition_month FROM sandboxes s WHERE s.id = $1) AND e.sandbox_id = $1
+  AND e.sequence > $2 AND e.sequence <= $3
+  AND (cardinality($4::text[]) = 0 OR e.event_type = ANY ($4::text[]))
+  AND e.event_data::text ILIKE $5::text
+ORDER BY e.sequence LIMIT $6
+`
+
+type SearchEventsParams struct {
+	SandboxID string
+	After     int64
+	Until     int64
+	Types     []string
+	Pattern   string
+	PageLimit int
+}
+
+type SearchEventsRow struct {
+	Sequence  int64
+	EventType string
+	CreatedAt time.Time
+	EventData json.RawMessage
+}
+
+// SearchEvents searches the events after a sequence up to another one. The pattern matches the text of the whole JSON.
+func (q *Queries) SearchEvents(ctx context.Context, arg SearchEventsParams) ([]SearchEventsRow, error) {
+	rows, err := q.db.Query(ctx, searchEvents,
+		arg.SandboxID,
+		arg.After,
+		arg.Until,
+		arg.Types,
+		arg.Pattern,
+		arg.PageLimit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []SearchEventsRow{}
+	for rows.Next() {
+		var i SearchEventsRow
+		if err := rows.Scan(
+			&i.Sequence,
+			&i.EventType,
+			&i.CreatedAt,
+			&i.EventData,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const taskSandboxes = `-- name: TaskSandboxes :many
 SELECT s.id, coalesce(s.attempt, 0)::integer AS attempt, s.last_sequence, r.removed_at
 FROM sandboxes s LEFT JOIN removals r ON r.subject = s.id AND r.kind = 'events'
@@ -248,7 +368,7 @@ type TaskSandboxesRow struct {
 	RemovedAt    *time.Time
 }
 
-// The sandboxes of a task in the order of attempts, and the numbers of their newest events.
+// TaskSandboxes returns the sandboxes of a task in order of attempts, with their last sequences.
 func (q *Queries) TaskSandboxes(ctx context.Context, taskID *string) ([]TaskSandboxesRow, error) {
 	rows, err := q.db.Query(ctx, taskSandboxes, taskID)
 	if err != nil {

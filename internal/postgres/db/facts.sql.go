@@ -62,7 +62,7 @@ type DecisiveRow struct {
 	EventData json.RawMessage
 }
 
-// The newest completions of a sandbox, newest first.
+// Decisive returns the newest completion event of each type of a sandbox.
 func (q *Queries) Decisive(ctx context.Context, sandboxID string, completions []string) ([]DecisiveRow, error) {
 	rows, err := q.db.Query(ctx, decisive, sandboxID, completions)
 	if err != nil {
@@ -108,7 +108,7 @@ type FactsRow struct {
 	EventData json.RawMessage
 }
 
-// Only milestones carry data that the digest needs.
+// Facts returns data for milestones only, because the digest needs no other.
 func (q *Queries) Facts(ctx context.Context, arg FactsParams) ([]FactsRow, error) {
 	rows, err := q.db.Query(ctx, facts,
 		arg.Milestones,

@@ -34,8 +34,8 @@ type AdoptSandboxParams struct {
 	TaskID     string
 }
 
-// A sandbox of ours that the ledger does not know, or only by the events that it still posts:
-// the database was lost, or set back.
+// AdoptSandbox inserts a sandbox of this installation that the ledger does not contain, or contains as unmanaged: the
+// database was lost or restored from a backup.
 func (q *Queries) AdoptSandbox(ctx context.Context, arg AdoptSandboxParams) error {
 	_, err := q.db.Exec(ctx, adoptSandbox,
 		arg.ID,
@@ -79,7 +79,7 @@ const isIdle = `-- name: IsIdle :one
 SELECT (NOT EXISTS (SELECT FROM tasks WHERE status NOT IN ('completed', 'failed', 'cancelled'))
     AND NOT EXISTS (SELECT FROM sandboxes WHERE verified_at IS NULL AND machine AND state <> 'lost')
     AND NOT EXISTS (SELECT FROM sandboxes WHERE NOT machine AND provider <> 'bare' AND state NOT IN ('gone', 'lost'))
-    -- a create that nobody ever had an answer to may be later than the second look; on a machine of ours it is fenced
+    -- a create request without any answer may take effect after the second check; on hosts, fences prevent that
     AND NOT EXISTS (SELECT FROM sandboxes WHERE verified_at > now() - interval '1 hour' AND machine AND NOT host_bound))::boolean
 `
 
@@ -105,7 +105,8 @@ type LedgerOrphansRow struct {
 	Attempt int
 }
 
-// Rows that are not at their end, and whose attempt has been over for grace, or never was.
+// LedgerOrphans returns sandboxes whose deletion is not verified and whose attempt ended longer than grace ago. Without
+// an attempt, the age of the row counts.
 func (q *Queries) LedgerOrphans(ctx context.Context, grace time.Duration) ([]LedgerOrphansRow, error) {
 	rows, err := q.db.Query(ctx, ledgerOrphans, grace)
 	if err != nil {
@@ -207,7 +208,7 @@ WHERE verified_at IS NULL AND state <> 'lost' AND machine AND NOT host_bound
 ORDER BY provider
 `
 
-// Providers that are bound to no host and of which something may still be alive.
+// SharedProviders returns providers without a host that may still have sandboxes.
 func (q *Queries) SharedProviders(ctx context.Context) ([]string, error) {
 	rows, err := q.db.Query(ctx, sharedProviders)
 	if err != nil {
@@ -268,8 +269,8 @@ type UnownedSandboxesRow struct {
 	Known   bool
 }
 
-// Of the listed ones those without a live attempt for grace. One that the ledger does not
-// know has no row here with an id: its age is what the provider says.
+// UnownedSandboxes returns the listed sandboxes without a running attempt for the time grace. For a sandbox that is not
+// in the ledger, the age from its provider counts.
 func (q *Queries) UnownedSandboxes(ctx context.Context, arg UnownedSandboxesParams) ([]UnownedSandboxesRow, error) {
 	rows, err := q.db.Query(ctx, unownedSandboxes, arg.Ids, arg.Created, arg.Grace)
 	if err != nil {

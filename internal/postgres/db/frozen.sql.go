@@ -20,7 +20,7 @@ type FrozenSinceRow struct {
 	Until time.Time
 }
 
-// The times in which sandboxes were frozen, as far as they lie in the lookback.
+// FrozenSince returns the periods within the lookback in which sandboxes were frozen.
 func (q *Queries) FrozenSince(ctx context.Context, lookback time.Duration) ([]FrozenSinceRow, error) {
 	rows, err := q.db.Query(ctx, frozenSince, lookback)
 	if err != nil {
@@ -46,7 +46,7 @@ SELECT coalesce((SELECT omoi_frozen_seconds(coalesce(a.assigned_at, a.started_at
     WHERE a.sandbox_id = $1 AND s.host_bound), 0)::float8
 `
 
-// In seconds, since the attempt of a sandbox was assigned. Others than those of a machine are never frozen.
+// FrozenTime returns the frozen seconds since the attempt of a sandbox was assigned; 0 for sandboxes without a host.
 func (q *Queries) FrozenTime(ctx context.Context, sandboxID string) (float64, error) {
 	row := q.db.QueryRow(ctx, frozenTime, sandboxID)
 	var column_1 float64
@@ -54,21 +54,43 @@ func (q *Queries) FrozenTime(ctx context.Context, sandboxID string) (float64, er
 	return column_1, err
 }
 
+const keepThawed = `-- name: KeepThawed :exec
+WITH ended AS (
+    UPDATE outages SET until = now() WHERE part = 'frozen' AND until = 'infinity' AND since <= now()
+), moved AS (
+    UPDATE outages SET since = now() + $1::interval WHERE part = 'frozen' AND until = 'infinity' AND since > now() RETURNING part
+)
+INSERT INTO outages (part, since, until) SELECT 'frozen', now() + $1::interval, 'infinity' WHERE NOT EXISTS (SELECT FROM moved)
+`
+
+// KeepThawed ends a freeze record, and prepares one that begins after a silence of KeepThawed.
+func (q *Queries) KeepThawed(ctx context.Context, silence time.Duration) error {
+	_, err := q.db.Exec(ctx, keepThawed, silence)
+	return err
+}
+
 const noteFrozen = `-- name: NoteFrozen :exec
+WITH begun AS (
+    UPDATE outages SET since = now() WHERE part = 'frozen' AND until = 'infinity' AND since > now()
+)
 INSERT INTO outages (part, since, until) SELECT 'frozen', now(), 'infinity'
 WHERE NOT EXISTS (SELECT FROM outages WHERE part = 'frozen' AND until = 'infinity')
 `
 
-// Until the sandboxes are thawed.
+// NoteFrozen opens a freeze record, or begins a prepared one. It lasts until the sandboxes are thawed.
 func (q *Queries) NoteFrozen(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, noteFrozen)
 	return err
 }
 
 const noteThawed = `-- name: NoteThawed :exec
-UPDATE outages SET until = now() WHERE part = 'frozen' AND until = 'infinity'
+WITH removed AS (
+    DELETE FROM outages WHERE part = 'frozen' AND until = 'infinity' AND since > now()
+)
+UPDATE outages SET until = now() WHERE part = 'frozen' AND until = 'infinity' AND since <= now()
 `
 
+// NoteThawed ends a freeze record, and removes a prepared one.
 func (q *Queries) NoteThawed(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, noteThawed)
 	return err
@@ -89,7 +111,7 @@ type SandboxesElsewhereRow struct {
 	Currency string
 }
 
-// Those that exist at a provider elsewhere, which a stop of this machine does not end; below 0: no price is known.
+// SandboxesElsewhere returns the existing sandboxes at remote providers; a price below 0 is unknown.
 func (q *Queries) SandboxesElsewhere(ctx context.Context) ([]SandboxesElsewhereRow, error) {
 	rows, err := q.db.Query(ctx, sandboxesElsewhere)
 	if err != nil {

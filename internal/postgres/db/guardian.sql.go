@@ -111,8 +111,8 @@ type ActiveByAnyIDRow struct {
 	Rank int
 }
 
-// An id is that of a sandbox first, bare or as omoi-agent reports it, then that of a task, then the one that an agent
-// gave itself, which two may share; in one project, if it is named.
+// ActiveByAnyID resolves the ID of a sandbox (with or without the prefix agent-), else of a task, else the ID that an
+// agent reported, which two agents may share. The project is optional.
 func (q *Queries) ActiveByAnyID(ctx context.Context, arg ActiveByAnyIDParams) ([]ActiveByAnyIDRow, error) {
 	rows, err := q.db.Query(ctx, activeByAnyID, arg.ID, arg.OrganizationID, arg.ProjectID)
 	if err != nil {
@@ -144,7 +144,7 @@ type ActiveOfRow struct {
 	PhaseID string
 }
 
-// The active sandboxes of an organization, oldest first.
+// ActiveOf returns the active sandboxes of an organization, oldest first.
 func (q *Queries) ActiveOf(ctx context.Context, organizationID string) ([]ActiveOfRow, error) {
 	rows, err := q.db.Query(ctx, activeOf, organizationID)
 	if err != nil {
@@ -257,7 +257,7 @@ const beginGuardianCycle = `-- name: BeginGuardianCycle :one
 INSERT INTO guardian_cycles (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET id = excluded.id RETURNING id, started_at, ended_at, active, judged, standing, failed, acted
 `
 
-// Beginning it again changes nothing.
+// BeginGuardianCycle changes no row if the cycle exists.
 func (q *Queries) BeginGuardianCycle(ctx context.Context, id string) (GuardianCycle, error) {
 	row := q.db.QueryRow(ctx, beginGuardianCycle, id)
 	var i GuardianCycle
@@ -278,7 +278,7 @@ const countSteered = `-- name: CountSteered :one
 SELECT count(*) FROM interventions WHERE organization_id = $1 AND state = 'sent'
 `
 
-// Interventions that were sent, of an organization.
+// CountSteered counts the interventions of an organization that were sent.
 func (q *Queries) CountSteered(ctx context.Context, organizationID string) (int64, error) {
 	row := q.db.QueryRow(ctx, countSteered, organizationID)
 	var count int64
@@ -360,7 +360,7 @@ DELETE FROM guardian_analyses WHERE id = ANY (ARRAY(
         AND NOT EXISTS (SELECT FROM interventions i WHERE i.analysis_id = g.id) ORDER BY g.judged_at LIMIT 5000))
 `
 
-// Those that led to nothing.
+// ForgetAnalyses deletes old analyses that led to no intervention.
 func (q *Queries) ForgetAnalyses(ctx context.Context, keep time.Duration) error {
 	_, err := q.db.Exec(ctx, forgetAnalyses, keep)
 	return err
@@ -460,7 +460,7 @@ type InsertAnalysisParams struct {
 	JudgedAt       time.Time
 }
 
-// None where the cycle has one of the sandbox.
+// InsertAnalysis inserts no row if the cycle has an analysis of the sandbox.
 func (q *Queries) InsertAnalysis(ctx context.Context, arg InsertAnalysisParams) (int64, error) {
 	result, err := q.db.Exec(ctx, insertAnalysis,
 		arg.ID,
@@ -701,8 +701,8 @@ SELECT id, organization_id, name, description, repo, default_branch, max_slots, 
     ORDER BY id FOR NO KEY UPDATE
 `
 
-// In the one order in which projects are locked, and no harder than a change of their settings does: the gate notes
-// whom it lets in under a key of the project, while others wait for the gate.
+// LockProjects locks projects in order of their IDs, in the mode of a change of settings: admission writes slots with
+// foreign keys to the projects, while other transactions wait for admission.
 func (q *Queries) LockProjects(ctx context.Context, organizationID string, ids []string) ([]Project, error) {
 	rows, err := q.db.Query(ctx, lockProjects, organizationID, ids)
 	if err != nil {
@@ -748,7 +748,7 @@ const lockSteering = `-- name: LockSteering :exec
 SELECT pg_advisory_xact_lock(hashtextextended('omoi steering ' || $1::text, 0))
 `
 
-// Decisions about one sandbox take turns.
+// LockSteering serializes interventions in one sandbox.
 func (q *Queries) LockSteering(ctx context.Context, sandboxID string) error {
 	_, err := q.db.Exec(ctx, lockSteering, sandboxID)
 	return err
@@ -760,7 +760,7 @@ WHERE g.sandbox_id = ANY ($1::text[]) AND g.judged_at > now() - $2::interval
 ORDER BY g.sandbox_id, g.judged_at DESC
 `
 
-// Of each of these sandboxes the newest one, if it is no older than fresh.
+// NewestAnalyses returns the newest analysis of each sandbox that is at most fresh old.
 func (q *Queries) NewestAnalyses(ctx context.Context, ids []string, fresh time.Duration) ([]GuardianAnalysis, error) {
 	rows, err := q.db.Query(ctx, newestAnalyses, ids, fresh)
 	if err != nil {
@@ -816,7 +816,7 @@ type PastInterventionsRow struct {
 	Taken bool
 }
 
-// What was done about an attempt, or would have been, newest first.
+// PastInterventions returns the earlier interventions of an attempt, executed or in shadow mode, newest first.
 func (q *Queries) PastInterventions(ctx context.Context, sandboxID string, shadow bool) ([]PastInterventionsRow, error) {
 	rows, err := q.db.Query(ctx, pastInterventions, sandboxID, shadow)
 	if err != nil {
@@ -887,7 +887,7 @@ WHERE p.organization_id = $1 AND (p.id::text = $2::text
     OR p.id = (SELECT t.project_id FROM sandboxes s JOIN tasks t ON t.id = s.task_id WHERE s.id = $2::text))
 `
 
-// The project that an id speaks of: its own, that of a task, or that of a sandbox.
+// ProjectIDOf returns the project of an ID: of a project, of a task or of a sandbox.
 func (q *Queries) ProjectIDOf(ctx context.Context, organizationID string, iD string) (string, error) {
 	row := q.db.QueryRow(ctx, projectIDOf, organizationID, iD)
 	var id string
@@ -974,7 +974,7 @@ type TellSteeringParams struct {
 	Payload        json.RawMessage
 }
 
-// Whoever listens on the bus hears of it under the name of the replaced system.
+// TellSteering writes a bus event under the name that OmoiOS used.
 func (q *Queries) TellSteering(ctx context.Context, arg TellSteeringParams) error {
 	_, err := q.db.Exec(ctx, tellSteering,
 		arg.OrganizationID,
@@ -993,8 +993,8 @@ SELECT (CASE WHEN count(*) = 0 THEN -1 ELSE least(
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id WHERE omoi_active(t.status, s.ended_at)
 `
 
-// For how long somebody is at work at whom a watcher (a part with a pulse) has not looked: the smaller
-// of its silence and the age of the oldest that is active; below 0 where nobody is at work.
+// Unwatched returns how long agents have been active without a cycle of the component part: the smaller of its silence
+// and the age of the oldest active task; below 0: no agent is active.
 func (q *Queries) Unwatched(ctx context.Context, part string) (float64, error) {
 	row := q.db.QueryRow(ctx, unwatched, part)
 	var seconds float64
@@ -1038,8 +1038,8 @@ type WatchedEventsRow struct {
 	Freezes   bool
 }
 
-// Of each sandbox the newest ones, oldest first, without heartbeats but the newest, if one came
-// lately.
+// WatchedEvents returns the newest events of each sandbox, oldest first. Of heartbeats, only the newest one is
+// included, if it is recent.
 func (q *Queries) WatchedEvents(ctx context.Context, arg WatchedEventsParams) ([]WatchedEventsRow, error) {
 	rows, err := q.db.Query(ctx, watchedEvents,
 		arg.Ids,
@@ -1130,8 +1130,8 @@ type WatchedSandboxesRow struct {
 	InCycle          bool
 }
 
-// Active ones in the order of their ids, behind after and up to upto; or only one. Who validates the
-// work of a task is not in the task's mode.
+// WatchedSandboxes returns active sandboxes in order of their IDs, above after and up to upto, or a single one. A
+// validator has the mode validation instead of the task's mode.
 func (q *Queries) WatchedSandboxes(ctx context.Context, arg WatchedSandboxesParams) ([]WatchedSandboxesRow, error) {
 	rows, err := q.db.Query(ctx, watchedSandboxes,
 		arg.CycleID,
@@ -1191,7 +1191,7 @@ WHERE m.state = 'accepted' AND (m.id = $2 OR (m.key_scope, m.idempotency_key) = 
     FROM messages f WHERE f.id = $2 AND f.state = 'accepted'))
 `
 
-// Only what the agent has not taken up; with an interrupt what is said after it.
+// WithdrawMessage expires a message that the agent has not received; for an interrupt also the message after it.
 func (q *Queries) WithdrawMessage(ctx context.Context, reason string, iD string) (int64, error) {
 	result, err := q.db.Exec(ctx, withdrawMessage, reason, iD)
 	if err != nil {
@@ -1216,7 +1216,7 @@ type WordsOfPeopleRow struct {
 	Words     string
 }
 
-// Of each sandbox the newest messages of people that its agent has taken up, oldest first.
+// WordsOfPeople returns the newest messages of users that the agent of each sandbox acknowledged, oldest first.
 func (q *Queries) WordsOfPeople(ctx context.Context, ids []string) ([]WordsOfPeopleRow, error) {
 	rows, err := q.db.Query(ctx, wordsOfPeople, ids)
 	if err != nil {

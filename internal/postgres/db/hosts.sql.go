@@ -17,7 +17,7 @@ WHERE provider = 'bare' AND state = 'running'
     AND (last_event_at < now() - $1::interval OR last_event_at IS NULL AND created_at < now() - interval '10 minutes')
 `
 
-// Nobody ends an unmanaged sandbox: it counts as gone when it was silent for so long, and soon if its first event was refused.
+// CloseBare ends unmanaged sandboxes after the silence quiet, and after 10 minutes if no event was stored.
 func (q *Queries) CloseBare(ctx context.Context, quiet time.Duration) error {
 	_, err := q.db.Exec(ctx, closeBare, quiet)
 	return err
@@ -37,8 +37,9 @@ type FoundSandboxesParams struct {
 	Fresh  time.Duration
 }
 
-// They are on the host that lists them, whatever the ledger says of one that does not report,
-// and lost work may be saved after all. Those of live attempts stay where their task calls them.
+// FoundSandboxes assigns listed sandboxes to the host that lists them, if they are lost or if their recorded host sends
+// no heartbeats. Work that counted as lost may still be saved. Sandboxes of open attempts stay unchanged, because their
+// task owns them.
 func (q *Queries) FoundSandboxes(ctx context.Context, arg FoundSandboxesParams) error {
 	_, err := q.db.Exec(ctx, foundSandboxes, arg.HostID, arg.Ids, arg.Fresh)
 	return err
@@ -49,7 +50,7 @@ UPDATE hosts SET lost_at = coalesce(lost_at, now())
 WHERE id = $1 AND (lost_at IS NOT NULL OR seen_at <= now() - $2::interval)
 `
 
-// One that still reports is not.
+// HostLost changes no row of a host that still sends heartbeats.
 func (q *Queries) HostLost(ctx context.Context, iD string, fresh time.Duration) (int64, error) {
 	result, err := q.db.Exec(ctx, hostLost, iD, fresh)
 	if err != nil {
@@ -75,7 +76,7 @@ type HostSeenParams struct {
 	Version   string
 }
 
-// Whether the host had been declared lost.
+// HostSeen reports whether the host had been declared lost.
 func (q *Queries) HostSeen(ctx context.Context, arg HostSeenParams) (bool, error) {
 	row := q.db.QueryRow(ctx, hostSeen,
 		arg.ID,
@@ -111,7 +112,7 @@ type HostsRow struct {
 	Lost       int64
 }
 
-// All hosts, or the one; those that reported last come first.
+// Hosts returns all hosts or one, most recent heartbeat first.
 func (q *Queries) Hosts(ctx context.Context, fresh time.Duration, iD string) ([]HostsRow, error) {
 	rows, err := q.db.Query(ctx, hosts, fresh, iD)
 	if err != nil {
@@ -152,7 +153,7 @@ UPDATE sandboxes SET state = 'lost',
 WHERE host_id = $1 AND verified_at IS NULL AND state <> 'lost'
 `
 
-// What was not saved of their work is lost since the last thing that they said.
+// LoseSandboxes marks the unsaved work of sandboxes as lost since their last event.
 func (q *Queries) LoseSandboxes(ctx context.Context, hostID *string) error {
 	_, err := q.db.Exec(ctx, loseSandboxes, hostID)
 	return err
@@ -163,7 +164,7 @@ SELECT s.id FROM sandboxes s JOIN attempts a ON a.sandbox_id = s.id
 WHERE s.host_id = $1 AND s.state = 'lost' AND a.ended_at IS NULL ORDER BY s.id
 `
 
-// Sandboxes of the host whose attempts do not know yet that they are lost.
+// LostAttempts returns the lost sandboxes of a host whose attempts are still open.
 func (q *Queries) LostAttempts(ctx context.Context, hostID *string) ([]string, error) {
 	rows, err := q.db.Query(ctx, lostAttempts, hostID)
 	if err != nil {
@@ -210,7 +211,7 @@ type UnverifiedByHostRow struct {
 	Beats      bool
 }
 
-// Where the sandboxes are that Unverified counts, most of them first.
+// UnverifiedByHost counts the sandboxes of Unverified by host, most first.
 func (q *Queries) UnverifiedByHost(ctx context.Context, fresh time.Duration, provider string) ([]UnverifiedByHostRow, error) {
 	rows, err := q.db.Query(ctx, unverifiedByHost, fresh, provider)
 	if err != nil {

@@ -15,7 +15,7 @@ UPDATE messages SET state = 'answered', answered_at = coalesce($1::timestamptz, 
 WHERE sandbox_id = $2 AND state = 'taken_up' AND injected AND taker = ''
 `
 
-// Old workers name none, and win none by a name.
+// AnsweredAll covers legacy workers, which name no message and acknowledge without a name.
 func (q *Queries) AnsweredAll(ctx context.Context, at *time.Time, sandboxID string) error {
 	_, err := q.db.Exec(ctx, answeredAll, at, sandboxID)
 	return err
@@ -89,7 +89,7 @@ type DroppedByIDParams struct {
 	ID        string
 }
 
-// Feedback that it told is held again, also where somebody has seen by now that it was taken up.
+// DroppedByID makes the feedback of the message pending again, even if it was already recorded as acknowledged.
 func (q *Queries) DroppedByID(ctx context.Context, arg DroppedByIDParams) error {
 	_, err := q.db.Exec(ctx, droppedByID, arg.At, arg.SandboxID, arg.ID)
 	return err
@@ -178,7 +178,8 @@ type InsertEventsParams struct {
 	Keys            []string
 }
 
-// Arrays side by side in a SELECT cost a fifth less than in FROM, where their rows are kept first.
+// InsertEvents unnests arrays in the SELECT list, which costs a fifth less than in FROM, where PostgreSQL materializes
+// the rows.
 func (q *Queries) InsertEvents(ctx context.Context, arg InsertEventsParams) error {
 	_, err := q.db.Exec(ctx, insertEvents,
 		arg.At,
@@ -262,8 +263,8 @@ type KeepTranscriptParams struct {
 	Late      bool
 }
 
-// Each attempt has a row of its own for a session, though its task's later attempts go on with it. What comes late
-// fills no more than a gap, and what is too many is not kept.
+// KeepTranscript keeps one row per attempt and session, even if later attempts resume the session. A late transcript
+// only fills a gap, and transcripts above the limit are dropped.
 func (q *Queries) KeepTranscript(ctx context.Context, arg KeepTranscriptParams) error {
 	_, err := q.db.Exec(ctx, keepTranscript,
 		arg.RunKey,
@@ -310,7 +311,8 @@ type NeverConfirmedParams struct {
 	SandboxID string
 }
 
-// A legacy worker that waits again and did not confirm what it was given will not: a later confirmation still counts.
+// NeverConfirmed settles messages that a waiting legacy worker has not acknowledged. A later acknowledgment still
+// counts.
 func (q *Queries) NeverConfirmed(ctx context.Context, arg NeverConfirmedParams) error {
 	_, err := q.db.Exec(ctx, neverConfirmed, arg.At, arg.Reason, arg.SandboxID)
 	return err
@@ -320,7 +322,7 @@ const noteAgentBack = `-- name: NoteAgentBack :exec
 DELETE FROM agent_shutdowns WHERE sandbox_id = $1
 `
 
-// An agent that was stopped from outside may be started again.
+// NoteAgentBack clears the exit of an agent, because an agent that was stopped from outside can start again.
 func (q *Queries) NoteAgentBack(ctx context.Context, sandboxID string) error {
 	_, err := q.db.Exec(ctx, noteAgentBack, sandboxID)
 	return err
@@ -336,6 +338,16 @@ WHERE messages.sandbox_id = $2 AND state IN ('accepted', 'delivered') AND settle
 
 func (q *Queries) NoteAgentLeft(ctx context.Context, at *time.Time, sandboxID string) error {
 	_, err := q.db.Exec(ctx, noteAgentLeft, at, sandboxID)
+	return err
+}
+
+const noteAgentWaits = `-- name: NoteAgentWaits :exec
+INSERT INTO agent_waits (sandbox_id, since) VALUES ($1, coalesce($2::timestamptz, now()))
+ON CONFLICT (sandbox_id) DO UPDATE SET since = excluded.since
+`
+
+func (q *Queries) NoteAgentWaits(ctx context.Context, sandboxID string, at *time.Time) error {
+	_, err := q.db.Exec(ctx, noteAgentWaits, sandboxID, at)
 	return err
 }
 

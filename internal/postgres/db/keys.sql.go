@@ -76,7 +76,7 @@ type KeyByHashRow struct {
 	UserName string
 }
 
-// Answers live keys only: the database's clock decides.
+// KeyByHash returns valid keys only, by the time of the database.
 func (q *Queries) KeyByHash(ctx context.Context, hash []byte) (KeyByHashRow, error) {
 	row := q.db.QueryRow(ctx, keyByHash, hash)
 	var i KeyByHashRow
@@ -178,8 +178,39 @@ UPDATE api_keys SET last_used_at = now()
 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')
 `
 
-// Writes at most once a minute and key, so that use costs no write.
+// TouchKey writes at most once a minute per key.
 func (q *Queries) TouchKey(ctx context.Context, id string) error {
 	_, err := q.db.Exec(ctx, touchKey, id)
 	return err
+}
+
+const validKey = `-- name: ValidKey :one
+SELECT k.id, k.organization_id, k.name, k.prefix, k.hash, k.scopes, k.created_at, k.last_used_at, k.expires_at, k.revoked_at, k.user_id, u.name AS user_name FROM api_keys k JOIN users u ON u.id = k.user_id
+WHERE k.id = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
+`
+
+type ValidKeyRow struct {
+	ApiKey   ApiKey
+	UserName string
+}
+
+// ValidKey is KeyByHash by ID.
+func (q *Queries) ValidKey(ctx context.Context, id string) (ValidKeyRow, error) {
+	row := q.db.QueryRow(ctx, validKey, id)
+	var i ValidKeyRow
+	err := row.Scan(
+		&i.ApiKey.ID,
+		&i.ApiKey.OrganizationID,
+		&i.ApiKey.Name,
+		&i.ApiKey.Prefix,
+		&i.ApiKey.Hash,
+		&i.ApiKey.Scopes,
+		&i.ApiKey.CreatedAt,
+		&i.ApiKey.LastUsedAt,
+		&i.ApiKey.ExpiresAt,
+		&i.ApiKey.RevokedAt,
+		&i.ApiKey.UserID,
+		&i.UserName,
+	)
+	return i, err
 }

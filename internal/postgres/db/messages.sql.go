@@ -22,7 +22,7 @@ type AckMessageParams struct {
 	ID        string
 }
 
-// One taker wins an open message; the one that has won it may ask again.
+// AckMessage lets one taker acknowledge an open message. The same taker may repeat the call.
 func (q *Queries) AckMessage(ctx context.Context, arg AckMessageParams) (int64, error) {
 	result, err := q.db.Exec(ctx, ackMessage, arg.Taker, arg.SandboxID, arg.ID)
 	if err != nil {
@@ -35,7 +35,7 @@ const agentLeft = `-- name: AgentLeft :one
 SELECT EXISTS (SELECT FROM agent_shutdowns WHERE sandbox_id = $1)
 `
 
-// A statement of its own: it sees what was written while the lock on the sandbox was waited for.
+// AgentLeft is a separate statement, so that it sees commits that happened while MessageSandbox waited for its lock.
 func (q *Queries) AgentLeft(ctx context.Context, sandboxID string) (bool, error) {
 	row := q.db.QueryRow(ctx, agentLeft, sandboxID)
 	var exists bool
@@ -60,7 +60,7 @@ SELECT coalesce(sandbox_id, '')::text AS sandbox_id FROM tasks WHERE id = $1
     AND project_id = $2
 `
 
-// Empty between attempts.
+// AgentOfTask returns an empty ID between attempts.
 func (q *Queries) AgentOfTask(ctx context.Context, iD string, projectID string) (string, error) {
 	row := q.db.QueryRow(ctx, agentOfTask, iD, projectID)
 	var sandbox_id string
@@ -135,7 +135,7 @@ type InsertMessageParams struct {
 	BodyHash       []byte
 }
 
-// No row where the sender's key is taken.
+// InsertMessage inserts no row if the idempotency key is taken.
 func (q *Queries) InsertMessage(ctx context.Context, arg InsertMessageParams) (Message, error) {
 	row := q.db.QueryRow(ctx, insertMessage,
 		arg.ID,
@@ -188,7 +188,7 @@ type InterruptersRow struct {
 	SenderKind string
 }
 
-// Of each of these sandboxes who sent the newest interrupt for which its agent has stopped.
+// Interrupters returns the sender of the newest interrupt that stopped the agent of each sandbox.
 func (q *Queries) Interrupters(ctx context.Context, ids []string) ([]InterruptersRow, error) {
 	rows, err := q.db.Query(ctx, interrupters, ids)
 	if err != nil {
@@ -240,8 +240,8 @@ type LeaseMessagesParams struct {
 	Most      int
 }
 
-// A poll that is repeated, since its answer was lost, is given the same again. A legacy worker is given a message
-// three times; then it is settled as it stands.
+// LeaseMessages returns the same messages for a repeated poll, whose response was lost. For a legacy worker, a message
+// is settled after three deliveries.
 func (q *Queries) LeaseMessages(ctx context.Context, arg LeaseMessagesParams) ([]Message, error) {
 	rows, err := q.db.Query(ctx, leaseMessages,
 		arg.Taker,
@@ -352,7 +352,7 @@ type MessageSandboxRow struct {
 	Open       int64
 }
 
-// Locked, so that no message is accepted while the attempt ends, and none beyond the bound.
+// MessageSandbox locks the sandbox, so that no message is accepted while the attempt ends or above the limit.
 func (q *Queries) MessageSandbox(ctx context.Context, id string) (MessageSandboxRow, error) {
 	row := q.db.QueryRow(ctx, messageSandbox, id)
 	var i MessageSandboxRow
@@ -382,7 +382,7 @@ type MessageWriterRow struct {
 	Project          string
 }
 
-// What decides whether the agent of a sandbox may write to others.
+// MessageWriter returns what determines whether the agent of a sandbox may write to other agents.
 func (q *Queries) MessageWriter(ctx context.Context, id string) (MessageWriterRow, error) {
 	row := q.db.QueryRow(ctx, messageWriter, id)
 	var i MessageWriterRow

@@ -9,6 +9,30 @@ import (
 	"context"
 )
 
+const checkpointState = `-- name: CheckpointState :one
+SELECT coalesce((SELECT extract(epoch FROM now() - min(c.sealed_at)) FROM slots s
+        CROSS JOIN LATERAL (SELECT a.number, a.ended_at FROM attempts a WHERE a.task_id = s.task_id ORDER BY a.number DESC LIMIT 1) a
+        CROSS JOIN LATERAL (SELECT c.sealed_at FROM checkpoints c WHERE c.task_id = s.task_id AND c.attempt = a.number
+            AND c.sealed_at IS NOT NULL ORDER BY c.number DESC LIMIT 1) c
+        WHERE a.ended_at IS NULL), 0)::float8 AS oldest,
+    (pg_total_relation_size('checkpoints') + pg_total_relation_size('checkpoint_chunks'))::bigint AS in_database,
+    coalesce((SELECT sum(o.bytes) FROM pack_objects o), 0)::bigint AS in_objects
+`
+
+type CheckpointStateRow struct {
+	Oldest     float64
+	InDatabase int64
+	InObjects  int64
+}
+
+// CheckpointState returns the age of the oldest of the newest checkpoints of attempts that run, in seconds, and the bytes of all packs.
+func (q *Queries) CheckpointState(ctx context.Context) (CheckpointStateRow, error) {
+	row := q.db.QueryRow(ctx, checkpointState)
+	var i CheckpointStateRow
+	err := row.Scan(&i.Oldest, &i.InDatabase, &i.InObjects)
+	return i, err
+}
+
 const lags = `-- name: Lags :one
 SELECT (SELECT count(*) FROM tasks WHERE queued_at IS NOT NULL)::bigint AS waiting,
     (SELECT count(*) FROM slots)::bigint AS slots,
@@ -24,7 +48,7 @@ type LagsRow struct {
 	EventLag float64
 }
 
-// Ages in seconds; 0 where nothing is due. Those of reaper, guardian and conductor are below zero before their first run.
+// Lags returns ages in seconds; 0: nothing is due.
 func (q *Queries) Lags(ctx context.Context) (LagsRow, error) {
 	row := q.db.QueryRow(ctx, lags)
 	var i LagsRow
@@ -70,7 +94,7 @@ type OpenTaskCountsRow struct {
 	Tasks  int64
 }
 
-// Ended ones are not counted: that would read the whole table.
+// OpenTaskCounts excludes ended tasks, which would read the whole table.
 func (q *Queries) OpenTaskCounts(ctx context.Context) ([]OpenTaskCountsRow, error) {
 	rows, err := q.db.Query(ctx, openTaskCounts)
 	if err != nil {
@@ -117,7 +141,8 @@ type SandboxCountsRow struct {
 	Unverified int64
 }
 
-// By provider, of what is not verified gone. External ones are found through their tasks.
+// SandboxCounts counts sandboxes whose deletion is not verified, by provider. External sandboxes are found through
+// their tasks.
 func (q *Queries) SandboxCounts(ctx context.Context) ([]SandboxCountsRow, error) {
 	rows, err := q.db.Query(ctx, sandboxCounts)
 	if err != nil {

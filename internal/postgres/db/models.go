@@ -39,6 +39,12 @@ type AgentShutdown struct {
 	LeftAt    time.Time
 }
 
+// One sandbox whose agent has waited for a message. It still waits if last_work_at of the sandbox is not after since.
+type AgentWait struct {
+	SandboxID string
+	Since     time.Time
+}
+
 // One alert: a condition that the reaper found and that needs an operator. The reaper deletes the row when the condition ends.
 type Alert struct {
 	// unverified, or a provider and its host.
@@ -76,7 +82,7 @@ type Attempt struct {
 	// From 1.
 	Number    int
 	SandboxID string
-	// first, retry, revision, replacement, resumed or validation.
+	// first, retry, revision, replacement, resumed, rewound, forked or validation.
 	Kind string
 	// Run that began the attempt.
 	RunID string
@@ -103,6 +109,10 @@ type Attempt struct {
 	HeadCommit *string
 	// Name of the credential that the agent uses (credential.Name). Empty: unknown.
 	Credential string
+	// Checkpoint of the task that a user chose for the attempt to begin with, for example 2.14. Later attempts begin with checkpoints of this attempt and its successors, or again with this one. Empty: the newest checkpoint.
+	RestoreFrom string
+	// Commit of the branch that the sandbox got. Empty: none yet, no repository, or of an older version.
+	BranchCommit string
 }
 
 // One frame for WebSocket readers besides sandbox events, under its legacy name, or one change of an entity of which readers make frames (ingest.Frames). Readers read in the order (xid, id), below omoi_bus_bound, so that no row is skipped.
@@ -121,15 +131,89 @@ type BusEvent struct {
 	CreatedAt time.Time
 }
 
+// The files of the workspace of an attempt at one event, with the position of the session in its transcript. omoi-agent first sends the pack in chunks, then the other columns: the checkpoint is sealed.
+type Checkpoint struct {
+	// Task of the attempt.
+	TaskID string
+	// Number of the attempt in its task. 0: a copy from the task of which this one is a fork.
+	Attempt int
+	// Number of the checkpoint in its attempt, from 1. omoi-agent may skip numbers.
+	Number int
+	// Sandbox of the attempt. Empty: of attempt 0.
+	SandboxID string
+	// When the first chunk arrived.
+	CreatedAt time.Time
+	// When the server had the whole checkpoint. Null: omoi-agent still sends the pack.
+	SealedAt *time.Time
+	// Number of the keyframe with which the segment begins. 0: not sealed.
+	Segment int
+	// Checkpoint of the attempt whose objects the pack needs. 0: the pack is a keyframe, or the checkpoint is not sealed.
+	BaseNumber int
+	// Stored bytes of the pack: all of them once the checkpoint is sealed.
+	PackBytes int64
+	// SHA-256 of the pack, in hexadecimal. This and all later columns have their defaults until the checkpoint is sealed.
+	PackSha256 string
+	// Commit that holds the checkpoint: its tree has the entries work, index and state.
+	Commit string
+	// Commit that was checked out. Empty: no commit, or no repository.
+	HeadCommit string
+	// Branch that was checked out. Empty: a detached HEAD, or no repository.
+	HeadRef string
+	// Number of files that differ from head_commit.
+	Files int
+	// Size of these files, in bytes.
+	Bytes int64
+	// The state of the Git index is in the checkpoint.
+	HasIndex bool
+	// A merge, rebase or similar operation was in progress; its state files are in the checkpoint.
+	HasGitState bool
+	// Sequence of the event agent.checkpoint of the checkpoint. 0: the event was dropped.
+	Sequence int64
+	// ID of the last tool call that had completed. Empty: none.
+	ToolCallID string
+	// Name of the tool call that was in progress. Empty: none.
+	RunningToolCall string
+	// Run whose transcript belongs to the checkpoint: transcripts.run_key. Empty: the agent keeps no transcript.
+	RunID string
+	// Length of this transcript at the checkpoint, with the bytes that were cut.
+	TranscriptBytes int64
+	// Files changed while the checkpoint was taken, so that they may be of different moments.
+	Torn bool
+	// What the checkpoint lacks, one sentence each.
+	LeftOut []string
+	// Taken after the agent had ended, so that files may be newer than the position in the transcript.
+	FilesOnly bool
+	// When the checkpoint was taken, by the clock of the sandbox. Null: not sealed.
+	TakenAt *time.Time
+	// Object with the pack. Checkpoints of forks share objects. Null: the pack is in checkpoint_chunks.
+	PackObject *string
+	// A user gave the checkpoint; its files continue those of an attempt that had ended.
+	Given bool
+}
+
+// A part of the pack of a checkpoint: Git objects, as git pack-objects --thin writes them.
+type CheckpointChunk struct {
+	// Task of the checkpoint.
+	TaskID string
+	// Attempt of the checkpoint.
+	Attempt int
+	// Number of the checkpoint in its attempt.
+	Number int
+	// Position of the first byte in the pack, from 0. Chunks follow each other without gaps.
+	Offset int64
+	// At most 4 MiB.
+	Content []byte
+}
+
 // One command: a recorded request to change a task. The row is also the command receipt.
 type Command struct {
 	ID     string
 	TaskID string
 	// Order in which the commands of a task are sent.
 	Ordinal *int64
-	// pause and budget suspend a task; replace comes from the guardian.
+	// pause, budget and suspend suspend a task; suspend comes from a user, replace from the guardian.
 	Kind string
-	// Object by kind, for example reason, ok, sandbox_id and traceparent.
+	// Object by kind, for example reason, ok, sandbox_id and traceparent. checkpoint makes a retry a rewind to it.
 	Args json.RawMessage
 	// Name of an API key, a sandbox, the guardian, omoi, or the temporal CLI.
 	Sender string
@@ -635,6 +719,18 @@ type Outage struct {
 	Until time.Time
 }
 
+// Objects of the store of checkpoint.store, with packs of checkpoints. The row is written before the object, and deleted after it. Retention deletes objects to which no checkpoint refers.
+type PackObject struct {
+	// Name of the object in the store. Each try to write a pack has its own.
+	Key string
+	// Size of the pack.
+	Bytes int64
+	// When omoi began to write the object.
+	CreatedAt time.Time
+	// Retention deletes the object: no checkpoint may refer to it any more.
+	Deleting bool
+}
+
 // One repository with its settings and limits.
 type Project struct {
 	ID             string
@@ -923,7 +1019,7 @@ type Task struct {
 	// ID that the agent reported at its start. Null: none.
 	AssignedAgentID *string
 	BranchName      *string
-	// Commit from which the branch starts.
+	// Commit from which the branch starts; for a fork known before the branch exists.
 	BaseCommit        *string
 	PullRequestUrl    *string
 	PullRequestNumber *int
@@ -970,9 +1066,12 @@ type Task struct {
 	ValidationRounds int
 	// Key of the project, a hyphen and the number of the task in the project.
 	Key string
+	// Task and checkpoint with which a fork began (task.ForkedFrom). Its attempt 0 has copies of the checkpoints. Null: not a fork.
+	ForkedFrom json.RawMessage
+	// Branches that the task had before a rewind behind published commits continued on a new one, oldest first.
+	EarlierBranches []string
 }
 
-// One task as lists show the task: all columns in their order, the result shortened.
 type TaskBrief struct {
 	ID                string
 	OrganizationID    string
@@ -1025,6 +1124,8 @@ type TaskBrief struct {
 	UserID            *string
 	ValidationRounds  int
 	Key               string
+	ForkedFrom        json.RawMessage
+	EarlierBranches   []string
 }
 
 // One dependency: task_id starts after depends_on is completed.
@@ -1078,8 +1179,9 @@ type Ticket struct {
 // The session file of an agent in one attempt. omoi-agent sends the file in pieces; a piece must continue the text that received and sum describe.
 type Transcript struct {
 	// The run_id that omoi-agent sends; of a transcript inside an event: session- and a derived ID.
-	RunKey    string
-	TaskID    *string
+	RunKey string
+	TaskID *string
+	// Sandbox of the run. Empty: a copy from the task of which this one is a fork.
 	SandboxID string
 	// What the event with the transcript said about the session.
 	Metadata json.RawMessage

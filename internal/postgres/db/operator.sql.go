@@ -15,7 +15,7 @@ const alerts = `-- name: Alerts :many
 SELECT text FROM alerts WHERE at > now() - interval '1 hour' ORDER BY since, source
 `
 
-// An alert that was not repeated for an hour belongs to a host that no longer runs.
+// Alerts excludes alerts that were not repeated for an hour: their host no longer runs.
 func (q *Queries) Alerts(ctx context.Context) ([]string, error) {
 	rows, err := q.db.Query(ctx, alerts)
 	if err != nil {
@@ -107,7 +107,7 @@ type EndVisitParams struct {
 	OrganizationID *string
 }
 
-// The first word about its end stays.
+// EndVisit keeps the first recorded end.
 func (q *Queries) EndVisit(ctx context.Context, arg EndVisitParams) (int64, error) {
 	result, err := q.db.Exec(ctx, endVisit,
 		arg.Outcome,
@@ -154,7 +154,8 @@ type LockLogRow struct {
 	Read int64
 }
 
-// Makes the row where there is none yet. Whether its end was kept, and up to where it is stored.
+// LockLog creates the row if it does not exist, and returns whether the log has ended and up to which position it is
+// stored.
 func (q *Queries) LockLog(ctx context.Context, sandboxID string) (LockLogRow, error) {
 	row := q.db.QueryRow(ctx, lockLog, sandboxID)
 	var i LockLogRow
@@ -166,7 +167,7 @@ const logEnd = `-- name: LogEnd :one
 SELECT coalesce(max(last), 0)::bigint FROM log_parts WHERE sandbox_id = $1
 `
 
-// Up to where a log is stored.
+// LogEnd returns the position up to which a log is stored.
 func (q *Queries) LogEnd(ctx context.Context, sandboxID string) (int64, error) {
 	row := q.db.QueryRow(ctx, logEnd, sandboxID)
 	var column_1 int64
@@ -193,7 +194,7 @@ type LogLookRow struct {
 	Kept  bool
 }
 
-// Whether it was read to its end since it was asked for, and whether that is its last end.
+// LogLook reports whether the log was read since asked_at, and whether it has ended.
 func (q *Queries) LogLook(ctx context.Context, askedAt *time.Time, sandboxID string) (LogLookRow, error) {
 	row := q.db.QueryRow(ctx, logLook, askedAt, sandboxID)
 	var i LogLookRow
@@ -229,7 +230,7 @@ type LogPartsRow struct {
 	Text  []byte
 }
 
-// As many as go into so many bytes, and one at least.
+// LogParts returns whole parts up to max_bytes, at least one.
 func (q *Queries) LogParts(ctx context.Context, arg LogPartsParams) ([]LogPartsRow, error) {
 	rows, err := q.db.Query(ctx, logParts, arg.SandboxID, arg.After, arg.MaxBytes)
 	if err != nil {
@@ -261,7 +262,7 @@ type OverdueSandboxesRow struct {
 	Oldest  float64
 }
 
-// Sandboxes whose attempt has been over for long, and that nobody has seen to be gone.
+// OverdueSandboxes counts sandboxes whose attempt ended longer than age ago and whose deletion is not verified.
 func (q *Queries) OverdueSandboxes(ctx context.Context, age time.Duration) (OverdueSandboxesRow, error) {
 	row := q.db.QueryRow(ctx, overdueSandboxes, age)
 	var i OverdueSandboxesRow
@@ -276,7 +277,7 @@ ON CONFLICT (source) DO UPDATE SET text = excluded.text, at = now(),
 RETURNING (since = now())::boolean AS raised
 `
 
-// Reports whether the alert is new: one that was not repeated for an hour is over, as Alerts has it.
+// RaiseAlert reports whether the alert is new. An alert that was not repeated for an hour has ended, as in Alerts.
 func (q *Queries) RaiseAlert(ctx context.Context, source string, text string) (bool, error) {
 	row := q.db.QueryRow(ctx, raiseAlert, source, text)
 	var raised bool
@@ -397,7 +398,7 @@ ON CONFLICT (sandbox_id) DO UPDATE SET wanted_until = greatest(log_requests.want
 RETURNING now()::timestamptz AS asked_at
 `
 
-// Somebody looks at the log for a while.
+// WantLog requests the log for the time patience.
 func (q *Queries) WantLog(ctx context.Context, sandboxID string, patience time.Duration) (time.Time, error) {
 	row := q.db.QueryRow(ctx, wantLog, sandboxID, patience)
 	var asked_at time.Time

@@ -34,7 +34,7 @@ type EnsureProjectParams struct {
 	MaxSlots       int
 }
 
-// Makes the project of a repository unless the organization has it, or another project of that name.
+// EnsureProject creates the project of a repository, unless the organization has one with the repository or the name.
 func (q *Queries) EnsureProject(ctx context.Context, arg EnsureProjectParams) error {
 	_, err := q.db.Exec(ctx, ensureProject,
 		arg.ID,
@@ -53,7 +53,7 @@ UNION ALL SELECT k.id::text FROM tickets k JOIN projects p ON p.id = k.project_i
 WHERE p.organization_id = $1 AND p.key = split_part($2, '-', 1) AND k.key = $2
 `
 
-// The project, task or ticket that has the key; the forms of their keys differ.
+// IDByKey returns the project, task or ticket with the key; their keys have different forms.
 func (q *Queries) IDByKey(ctx context.Context, organizationID string, key string) (string, error) {
 	row := q.db.QueryRow(ctx, iDByKey, organizationID, key)
 	var p_id string
@@ -193,7 +193,7 @@ const lockProject = `-- name: LockProject :one
 SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget, deleted_at, key FROM projects WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL FOR UPDATE
 `
 
-// A project that accepts no task until this transaction has ended.
+// LockProject locks a project, so that it accepts no task before the transaction ends.
 func (q *Queries) LockProject(ctx context.Context, organizationID string, iD string) (Project, error) {
 	row := q.db.QueryRow(ctx, lockProject, organizationID, iD)
 	var i Project
@@ -226,7 +226,7 @@ const markProjectDeleted = `-- name: MarkProjectDeleted :exec
 UPDATE projects SET deleted_at = now(), updated_at = now(), on_feedback = 'off', budget = '{}' WHERE id = $1
 `
 
-// Nothing listens for its pull requests any more, and nothing binds its budget.
+// MarkProjectDeleted also turns off feedback and the budget.
 func (q *Queries) MarkProjectDeleted(ctx context.Context, id string) error {
 	_, err := q.db.Exec(ctx, markProjectDeleted, id)
 	return err
@@ -236,7 +236,7 @@ const openProject = `-- name: OpenProject :one
 SELECT id FROM projects WHERE id = $1 AND deleted_at IS NULL FOR KEY SHARE
 `
 
-// A project that accepts tasks; it is not deleted before this transaction has ended.
+// OpenProject locks a project that accepts tasks, so that it is not deleted before the transaction ends.
 func (q *Queries) OpenProject(ctx context.Context, id string) (string, error) {
 	row := q.db.QueryRow(ctx, openProject, id)
 	var id_2 string
@@ -320,7 +320,7 @@ type ProjectContentsRow struct {
 	Credentials []string
 }
 
-// What a deletion keeps, and the kinds of the credentials that it deletes.
+// ProjectContents counts what a deletion keeps, and returns the kinds of the credentials that it deletes.
 func (q *Queries) ProjectContents(ctx context.Context, projectID string) (ProjectContentsRow, error) {
 	row := q.db.QueryRow(ctx, projectContents, projectID)
 	var i ProjectContentsRow
@@ -343,7 +343,7 @@ type ProjectOpenTasksRow struct {
 	Status string
 }
 
-// Tasks of a project that have not ended, or whose sandbox may still exist.
+// ProjectOpenTasks returns tasks of a project that have not ended, or whose sandbox may still exist.
 func (q *Queries) ProjectOpenTasks(ctx context.Context, projectID string) ([]ProjectOpenTasksRow, error) {
 	rows, err := q.db.Query(ctx, projectOpenTasks, projectID)
 	if err != nil {

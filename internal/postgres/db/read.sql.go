@@ -7,14 +7,70 @@ package db
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 )
+
+const countTasks = `-- name: CountTasks :many
+SELECT t.status, t.blocked_reason, (t.status = 'running' AND omoi_agent_waits(t.sandbox_id))::boolean AS agent_waits, count(*) AS tasks
+FROM tasks t JOIN projects p ON p.id = t.project_id
+WHERE t.organization_id = $1
+  AND ($2::uuid[] IS NULL OR t.project_id = ANY($2::uuid[]))
+  AND ($3::text[] IS NULL OR t.agent = ANY($3::text[]))
+  AND ($4::text = '' OR strpos(lower(concat_ws(E'\n', t.title, t.key, t.id, t.branch_name, p.repo)), lower($4)) > 0)
+GROUP BY 1, 2, 3
+`
+
+type CountTasksParams struct {
+	OrganizationID string
+	ProjectIds     []string
+	Agents         []string
+	Text           string
+}
+
+type CountTasksRow struct {
+	Status        string
+	BlockedReason string
+	AgentWaits    bool
+	Tasks         int64
+}
+
+// CountTasks filters as ReadTasks does.
+func (q *Queries) CountTasks(ctx context.Context, arg CountTasksParams) ([]CountTasksRow, error) {
+	rows, err := q.db.Query(ctx, countTasks,
+		arg.OrganizationID,
+		arg.ProjectIds,
+		arg.Agents,
+		arg.Text,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []CountTasksRow{}
+	for rows.Next() {
+		var i CountTasksRow
+		if err := rows.Scan(
+			&i.Status,
+			&i.BlockedReason,
+			&i.AgentWaits,
+			&i.Tasks,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
 
 const partPulse = `-- name: PartPulse :one
 SELECT (extract(epoch FROM now() - at))::double precision AS age FROM component_heartbeats WHERE part = $1
 `
 
-// Age of the newest beat of a part, in seconds.
+// PartPulse returns the seconds since the newest heartbeat of a component.
 func (q *Queries) PartPulse(ctx context.Context, part string) (float64, error) {
 	row := q.db.QueryRow(ctx, partPulse, part)
 	var age float64
@@ -28,7 +84,7 @@ WHERE task_id = ANY($1::uuid[]) AND state = 'accepted' AND kind <> 'start'
 ORDER BY task_id, ordinal
 `
 
-// The oldest command of each task that is accepted and not settled; starts are not shown.
+// PendingCommands returns the oldest accepted command of each task that is not settled, except starts.
 func (q *Queries) PendingCommands(ctx context.Context, taskIds []string) ([]Command, error) {
 	rows, err := q.db.Query(ctx, pendingCommands, taskIds)
 	if err != nil {
@@ -63,18 +119,21 @@ func (q *Queries) PendingCommands(ctx context.Context, taskIds []string) ([]Comm
 }
 
 const readAttempts = `-- name: ReadAttempts :many
-SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.end_reason, a.reason, a.stop_reason, a.feedback_id, a.head_commit, a.credential, s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.host_bound, s.machine, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown
+SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.end_reason, a.reason, a.stop_reason, a.feedback_id, a.head_commit, a.credential, a.restore_from, a.branch_commit, s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.host_bound, s.machine, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown, coalesce((SELECT e.event_data ->> 'checkpoint' FROM sandbox_events e
+    WHERE e.partition_month = s.partition_month AND e.sandbox_id = s.id AND e.sequence <= 50 AND e.event_type = $1::text LIMIT 1), '')::text AS restored_from
 FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
-WHERE a.task_id = $1 ORDER BY a.number
+WHERE a.task_id = $2 ORDER BY a.number
 `
 
 type ReadAttemptsRow struct {
-	Attempt Attempt
-	Sandbox Sandbox
+	Attempt      Attempt
+	Sandbox      Sandbox
+	RestoredFrom string
 }
 
-func (q *Queries) ReadAttempts(ctx context.Context, taskID string) ([]ReadAttemptsRow, error) {
-	rows, err := q.db.Query(ctx, readAttempts, taskID)
+// restored_from is what one of the first events says.
+func (q *Queries) ReadAttempts(ctx context.Context, restored string, taskID string) ([]ReadAttemptsRow, error) {
+	rows, err := q.db.Query(ctx, readAttempts, restored, taskID)
 	if err != nil {
 		return nil, err
 	}
@@ -100,6 +159,8 @@ func (q *Queries) ReadAttempts(ctx context.Context, taskID string) ([]ReadAttemp
 			&i.Attempt.FeedbackID,
 			&i.Attempt.HeadCommit,
 			&i.Attempt.Credential,
+			&i.Attempt.RestoreFrom,
+			&i.Attempt.BranchCommit,
 			&i.Sandbox.ID,
 			&i.Sandbox.PartitionMonth,
 			&i.Sandbox.OrganizationID,
@@ -141,6 +202,7 @@ func (q *Queries) ReadAttempts(ctx context.Context, taskID string) ([]ReadAttemp
 			&i.Sandbox.Unsent,
 			&i.Sandbox.Metered,
 			&i.Sandbox.CostUnknown,
+			&i.RestoredFrom,
 		); err != nil {
 			return nil, err
 		}
@@ -171,7 +233,8 @@ type ReadSandboxRow struct {
 	TaskKey      string
 }
 
-// A row without an organization belongs to a sandbox that nobody made; only an open server shows those.
+// ReadSandbox returns rows without an organization, which are unmanaged sandboxes, only with bare (authentication
+// disabled).
 func (q *Queries) ReadSandbox(ctx context.Context, arg ReadSandboxParams) (ReadSandboxRow, error) {
 	row := q.db.QueryRow(ctx, readSandbox, arg.ID, arg.OrganizationID, arg.Bare)
 	var i ReadSandboxRow
@@ -231,10 +294,11 @@ WHERE (s.organization_id = $1 OR (s.organization_id IS NULL AND $2::boolean))
   AND ($3::uuid[] IS NULL OR s.task_id = ANY($3::uuid[]))
   AND ($4::text[] IS NULL OR s.state = ANY($4::text[]))
   AND (NOT $5::boolean OR (s.verified_at IS NULL AND s.machine))
-  AND ($6::timestamptz IS NULL
-       OR (s.created_at, s.id) < ($6::timestamptz, $7::text))
+  AND ($6::text = '' OR (s.ended_at IS NOT NULL) = ($6::text = 'true'))
+  AND ($7::timestamptz IS NULL
+       OR (s.created_at, s.id) < ($7::timestamptz, $8::text))
 ORDER BY s.created_at DESC, s.id DESC
-LIMIT $8
+LIMIT $9
 `
 
 type ReadSandboxesParams struct {
@@ -243,6 +307,7 @@ type ReadSandboxesParams struct {
 	TaskIds        []string
 	States         []string
 	Unverified     bool
+	Ended          string
 	BeforeAt       *time.Time
 	BeforeID       *string
 	MaxRows        int
@@ -261,6 +326,7 @@ func (q *Queries) ReadSandboxes(ctx context.Context, arg ReadSandboxesParams) ([
 		arg.TaskIds,
 		arg.States,
 		arg.Unverified,
+		arg.Ended,
 		arg.BeforeAt,
 		arg.BeforeID,
 		arg.MaxRows,
@@ -328,10 +394,11 @@ func (q *Queries) ReadSandboxes(ctx context.Context, arg ReadSandboxesParams) ([
 }
 
 const readTask = `-- name: ReadTask :one
-SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.user_requested, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, t.key, p.repo, (s.task_id IS NOT NULL)::boolean AS holds_slot,
+SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.user_requested, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, t.key, t.forked_from, t.earlier_branches, p.repo, (s.task_id IS NOT NULL)::boolean AS holds_slot,
     coalesce(CASE WHEN NOT EXISTS (SELECT FROM sandboxes x WHERE x.id = t.sandbox_id AND x.last_event_at > t.waiting_at)
         THEN t.waiting::text END, '')::text AS waiting_for,
-    ARRAY(SELECT d.depends_on::text FROM task_dependencies d WHERE d.task_id = t.id ORDER BY d.depends_on)::text[] AS depends_on
+    ARRAY(SELECT d.depends_on::text FROM task_dependencies d WHERE d.task_id = t.id ORDER BY d.depends_on)::text[] AS depends_on,
+    (t.status = 'running' AND omoi_agent_waits(t.sandbox_id))::boolean AS agent_waits
 FROM tasks t JOIN projects p ON p.id = t.project_id LEFT JOIN slots s ON s.task_id = t.id
 WHERE t.organization_id = $1 AND t.id = $2
 `
@@ -342,6 +409,7 @@ type ReadTaskRow struct {
 	HoldsSlot  bool
 	WaitingFor string
 	DependsOn  []string
+	AgentWaits bool
 }
 
 func (q *Queries) ReadTask(ctx context.Context, organizationID string, iD string) (ReadTaskRow, error) {
@@ -399,45 +467,66 @@ func (q *Queries) ReadTask(ctx context.Context, organizationID string, iD string
 		&i.Task.UserID,
 		&i.Task.ValidationRounds,
 		&i.Task.Key,
+		&i.Task.ForkedFrom,
+		&i.Task.EarlierBranches,
 		&i.Repo,
 		&i.HoldsSlot,
 		&i.WaitingFor,
 		&i.DependsOn,
+		&i.AgentWaits,
 	)
 	return i, err
 }
 
 const readTasks = `-- name: ReadTasks :many
-SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.user_requested, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, t.key, p.repo, (s.task_id IS NOT NULL)::boolean AS holds_slot,
+SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.user_requested, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, t.key, t.forked_from, t.earlier_branches, p.repo, (s.task_id IS NOT NULL)::boolean AS holds_slot,
     coalesce(CASE WHEN NOT EXISTS (SELECT FROM sandboxes x WHERE x.id = t.sandbox_id AND x.last_event_at > t.waiting_at)
         THEN t.waiting::text END, '')::text AS waiting_for,
-    ARRAY(SELECT d.depends_on::text FROM task_dependencies d WHERE d.task_id = t.id ORDER BY d.depends_on)::text[] AS depends_on
+    ARRAY(SELECT d.depends_on::text FROM task_dependencies d WHERE d.task_id = t.id ORDER BY d.depends_on)::text[] AS depends_on,
+    o.agent_waits, o.rank, o.sort_key
 FROM task_briefs t JOIN projects p ON p.id = t.project_id LEFT JOIN slots s ON s.task_id = t.id
-WHERE t.organization_id = $1
-  AND ($2::text[] IS NULL OR t.status = ANY($2::text[]))
-  AND ($3::text[] IS NULL OR t.phase_id = ANY($3::text[]))
-  AND ($4::boolean IS NULL OR (t.sandbox_id IS NOT NULL) = $4)
-  AND ($5::uuid[] IS NULL OR t.ticket_id = ANY($5::uuid[]))
-  AND ($6::uuid[] IS NULL OR t.project_id = ANY($6::uuid[]))
-  AND ($7::text[] IS NULL OR EXISTS (SELECT FROM unnest($7::text[]) AS f
+CROSS JOIN LATERAL (SELECT x.agent_waits, x.state, coalesce(-($1::jsonb ->> x.state)::integer, 0)::integer AS rank,
+    CASE WHEN $1::jsonb IS NULL THEN 0
+        WHEN t.status = 'pending' THEN t.score
+        ELSE extract(epoch FROM coalesce(t.completed_at, t.updated_at))::float8 END::float8 AS sort_key
+    FROM (SELECT w.waits::boolean AS agent_waits, (t.status || ':' || CASE WHEN w.waits THEN 'message' ELSE t.blocked_reason END)::text AS state
+        FROM (SELECT (t.status = 'running' AND omoi_agent_waits(t.sandbox_id))::boolean AS waits) w) x) o
+WHERE t.organization_id = $2
+  AND ($3::text[] IS NULL OR t.status = ANY($3::text[]))
+  AND ($4::text[] IS NULL OR o.state = ANY($4::text[]))
+  AND ($5::text[] IS NULL OR t.phase_id = ANY($5::text[]))
+  AND ($6::boolean IS NULL OR (t.sandbox_id IS NOT NULL) = $6)
+  AND ($7::uuid[] IS NULL OR t.ticket_id = ANY($7::uuid[]))
+  AND ($8::uuid[] IS NULL OR t.project_id = ANY($8::uuid[]))
+  AND ($9::text[] IS NULL OR t.agent = ANY($9::text[]))
+  AND ($10::text[] IS NULL OR EXISTS (SELECT FROM unnest($10::text[]) AS f
        WHERE t.id::text LIKE f || '%' OR t.id::text LIKE '%' || f
        OR right(t.id::text, 8) LIKE f || '%')) -- the beginning of what lists show of an id
-  AND ($8::timestamptz IS NULL
-       OR (t.created_at, t.id) < ($8::timestamptz, $9::uuid))
-ORDER BY t.created_at DESC, t.id DESC
-LIMIT $10
+  AND ($11::text = '' OR strpos(lower(concat_ws(E'\n', t.title, t.key, t.id, t.branch_name, p.repo)), lower($11)) > 0)
+  AND ($12::timestamptz IS NULL
+       OR (t.created_at, t.id) < ($12::timestamptz, $13::uuid))
+  AND ($14::integer IS NULL OR (o.rank, o.sort_key, t.id)
+       < ($14::integer, $15::float8, $13::uuid))
+ORDER BY o.rank DESC, o.sort_key DESC, CASE WHEN $1::jsonb IS NULL THEN t.created_at END DESC, t.id DESC
+LIMIT $16
 `
 
 type ReadTasksParams struct {
+	Ranks          json.RawMessage
 	OrganizationID string
 	Statuses       []string
+	States         []string
 	PhaseIds       []string
 	HasSandbox     *bool
 	TicketIds      []string
 	ProjectIds     []string
+	Agents         []string
 	Fragments      []string
+	Text           string
 	BeforeAt       *time.Time
 	BeforeID       *string
+	BeforeRank     *int
+	BeforeKey      *float64
 	MaxRows        int
 }
 
@@ -447,20 +536,31 @@ type ReadTasksRow struct {
 	HoldsSlot  bool
 	WaitingFor string
 	DependsOn  []string
+	AgentWaits bool
+	Rank       int
+	SortKey    float64
 }
 
-// Without what is long of results.
+// ReadTasks returns shortened results. states holds pairs <status>:<blocked_reason>; running:message is a task whose agent
+// waits for a message. With ranks, an object of ranks by such pairs, the lowest rank comes first; tasks of one rank are
+// ordered by sort_key, the highest first.
 func (q *Queries) ReadTasks(ctx context.Context, arg ReadTasksParams) ([]ReadTasksRow, error) {
 	rows, err := q.db.Query(ctx, readTasks,
+		arg.Ranks,
 		arg.OrganizationID,
 		arg.Statuses,
+		arg.States,
 		arg.PhaseIds,
 		arg.HasSandbox,
 		arg.TicketIds,
 		arg.ProjectIds,
+		arg.Agents,
 		arg.Fragments,
+		arg.Text,
 		arg.BeforeAt,
 		arg.BeforeID,
+		arg.BeforeRank,
+		arg.BeforeKey,
 		arg.MaxRows,
 	)
 	if err != nil {
@@ -522,10 +622,15 @@ func (q *Queries) ReadTasks(ctx context.Context, arg ReadTasksParams) ([]ReadTas
 			&i.TaskBrief.UserID,
 			&i.TaskBrief.ValidationRounds,
 			&i.TaskBrief.Key,
+			&i.TaskBrief.ForkedFrom,
+			&i.TaskBrief.EarlierBranches,
 			&i.Repo,
 			&i.HoldsSlot,
 			&i.WaitingFor,
 			&i.DependsOn,
+			&i.AgentWaits,
+			&i.Rank,
+			&i.SortKey,
 		); err != nil {
 			return nil, err
 		}
@@ -546,7 +651,7 @@ type SandboxOwnerRow struct {
 	TaskID         *string
 }
 
-// Whose sandbox it is: organization and task are null for a bare row.
+// SandboxOwner returns null for both columns of an unmanaged sandbox.
 func (q *Queries) SandboxOwner(ctx context.Context, id string) (SandboxOwnerRow, error) {
 	row := q.db.QueryRow(ctx, sandboxOwner, id)
 	var i SandboxOwnerRow
@@ -564,7 +669,7 @@ type TaskStatusRow struct {
 	Ended  bool
 }
 
-// Where a task stands, and whether every attempt has ended: all that a long poll asks.
+// TaskStatus returns what a long poll needs: the status, and whether every attempt has ended.
 func (q *Queries) TaskStatus(ctx context.Context, organizationID string, iD string) (TaskStatusRow, error) {
 	row := q.db.QueryRow(ctx, taskStatus, organizationID, iD)
 	var i TaskStatusRow

@@ -31,7 +31,7 @@ type EventBySequenceRow struct {
 	Omitted   []string
 }
 
-// With its large fields.
+// EventBySequence returns an event with its large fields.
 func (q *Queries) EventBySequence(ctx context.Context, sandboxID string, sequence int64) (EventBySequenceRow, error) {
 	row := q.db.QueryRow(ctx, eventBySequence, sandboxID, sequence)
 	var i EventBySequenceRow
@@ -81,7 +81,7 @@ type IntegrityGapsRow struct {
 	Last  int64
 }
 
-// The stretches of 1..last_sequence that hold no event.
+// IntegrityGaps returns the ranges of 1..last_sequence without events.
 func (q *Queries) IntegrityGaps(ctx context.Context, sandboxID string, most int) ([]IntegrityGapsRow, error) {
 	rows, err := q.db.Query(ctx, integrityGaps, sandboxID, most)
 	if err != nil {
@@ -212,7 +212,7 @@ type SpecProgressRow struct {
 	Now                  time.Time
 }
 
-// Without the outputs of the phases, which nobody asks for here.
+// SpecProgress omits the outputs of the phases, which the caller does not use.
 func (q *Queries) SpecProgress(ctx context.Context, sandboxID string) (SpecProgressRow, error) {
 	row := q.db.QueryRow(ctx, specProgress, sandboxID)
 	var i SpecProgressRow

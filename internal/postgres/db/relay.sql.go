@@ -41,7 +41,7 @@ UPDATE task_outbox SET lease_until = NULL WHERE task_id IN (
     SELECT r.task_id FROM task_outbox r WHERE r.lease_until > now() AND r.leased_by = '' FOR UPDATE SKIP LOCKED)
 `
 
-// A row that another transaction holds is not at its pause, or has it ended there.
+// EndRelayPauses skips rows that another transaction has locked, which are not in a pause.
 func (q *Queries) EndRelayPauses(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, endRelayPauses)
 	return err
@@ -96,8 +96,8 @@ type LeaseRelaysRow struct {
 	Room      bool
 }
 
-// What is due and leased by nobody: commands and admissions, events where the bucket has
-// room, and what a relay left behind that died. slow is for a task with too many digests.
+// LeaseRelays leases due rows without a lease: commands and admissions, events if the rate limit allows them, and rows
+// of a crashed relay. The parameter slow applies to tasks with too many digests.
 func (q *Queries) LeaseRelays(ctx context.Context, arg LeaseRelaysParams) ([]LeaseRelaysRow, error) {
 	rows, err := q.db.Query(ctx, leaseRelays,
 		arg.Owner,
@@ -147,8 +147,8 @@ type LeftSandboxesRow struct {
 	Recent bool
 }
 
-// Sandboxes of attempts that are over, which nobody has seen to be gone; recent: they have not
-// been over for wait.
+// LeftSandboxes returns the sandboxes of ended attempts that may still exist; recent: the attempt ended at most wait
+// ago.
 func (q *Queries) LeftSandboxes(ctx context.Context, wait time.Duration, taskID string) ([]LeftSandboxesRow, error) {
 	rows, err := q.db.Query(ctx, leftSandboxes, wait, taskID)
 	if err != nil {
@@ -218,7 +218,7 @@ UPDATE sandboxes SET events_due_at = now()
 WHERE id = $1 AND events_due_at IS NULL AND last_sequence > relayed
 `
 
-// A relay that died had taken these events up; they are due again.
+// RecallEvents makes events due again that a crashed relay had taken.
 func (q *Queries) RecallEvents(ctx context.Context, id string) error {
 	_, err := q.db.Exec(ctx, recallEvents, id)
 	return err
@@ -226,7 +226,7 @@ func (q *Queries) RecallEvents(ctx context.Context, id string) error {
 
 const relayCommands = `-- name: RelayCommands :many
 SELECT c.id, c.kind, (c.claimed_by IS NOT NULL)::boolean AS claimed, coalesce(c.args ->> 'traceparent',
-    '')::text AS trace,
+    '')::text AS trace, coalesce(c.args ->> 'checkpoint', '')::text AS checkpoint,
     c.created_at, t.key, t.title, t.description, t.status
 FROM commands c JOIN tasks t ON t.id = c.task_id
 WHERE c.task_id = $1 AND c.sent_at IS NULL AND c.state = 'accepted'
@@ -238,6 +238,7 @@ type RelayCommandsRow struct {
 	Kind        string
 	Claimed     bool
 	Trace       string
+	Checkpoint  string
 	CreatedAt   time.Time
 	Key         string
 	Title       string
@@ -259,6 +260,7 @@ func (q *Queries) RelayCommands(ctx context.Context, taskID string, most int) ([
 			&i.Kind,
 			&i.Claimed,
 			&i.Trace,
+			&i.Checkpoint,
 			&i.CreatedAt,
 			&i.Key,
 			&i.Title,
@@ -319,8 +321,8 @@ type SettleRelayParams struct {
 	TaskID    string
 }
 
-// Runs under the lock of LockRelay, so that it sees what was asked for meanwhile. again
-// says that something is due at once.
+// SettleRelay runs under the lock of LockRelay, so that it sees commands that arrived meanwhile. The result again is
+// true if more is due at once.
 func (q *Queries) SettleRelay(ctx context.Context, arg SettleRelayParams) (bool, error) {
 	row := q.db.QueryRow(ctx, settleRelay,
 		arg.Failures,
@@ -361,7 +363,7 @@ UPDATE sandboxes SET events_due_at = NULL WHERE id IN (
     ORDER BY s.id LIMIT 1000 FOR NO KEY UPDATE SKIP LOCKED)
 `
 
-// Events of sandboxes that no task looks at any more are not for the relay.
+// SweepEvents clears due events of sandboxes that no relay row names.
 func (q *Queries) SweepEvents(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, sweepEvents)
 	return err
@@ -378,7 +380,7 @@ type TakeEventsRow struct {
 	Relayed      int64
 }
 
-// Events that come from now on are due by themselves.
+// TakeEvents clears the due time. Later events set it again.
 func (q *Queries) TakeEvents(ctx context.Context, id string) (TakeEventsRow, error) {
 	row := q.db.QueryRow(ctx, takeEvents, id)
 	var i TakeEventsRow

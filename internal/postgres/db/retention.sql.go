@@ -31,7 +31,7 @@ WHERE e.ended_at < $1::timestamptz AND p.repo <> '' AND t.branch_name IS NOT NUL
         AND (o.completed_at IS NULL OR o.completed_at >= $1::timestamptz))
 `
 
-// How many those are.
+// CountExpiredGit counts the tasks of ExpiredGit.
 func (q *Queries) CountExpiredGit(ctx context.Context, before time.Time, kind string) (int64, error) {
 	row := q.db.QueryRow(ctx, countExpiredGit, before, kind)
 	var count int64
@@ -52,7 +52,7 @@ type EmptyFieldsParams struct {
 	Until          int64
 }
 
-// Their names stay, so that readers see what an event once had.
+// EmptyFields keeps the names of the fields, so that readers see what an event contained.
 func (q *Queries) EmptyFields(ctx context.Context, arg EmptyFieldsParams) (int64, error) {
 	result, err := q.db.Exec(ctx, emptyFields,
 		arg.PartitionMonth,
@@ -70,7 +70,7 @@ const emptyTranscripts = `-- name: EmptyTranscripts :execrows
 UPDATE transcripts SET content = '' WHERE sandbox_id = ANY ($1::text[]) AND octet_length(content) > 0
 `
 
-// Their rows stay, so that a later attempt is told that there was one.
+// EmptyTranscripts keeps the rows, so that a later attempt learns that a transcript existed.
 func (q *Queries) EmptyTranscripts(ctx context.Context, ids []string) (int64, error) {
 	result, err := q.db.Exec(ctx, emptyTranscripts, ids)
 	if err != nil {
@@ -91,7 +91,7 @@ type ExpiredBoxesRow struct {
 	Events int64
 }
 
-// What the next pass marks of a kind, and what an earlier one has left.
+// ExpiredBoxes counts what the next pass marks of a kind, and what an earlier one left.
 func (q *Queries) ExpiredBoxes(ctx context.Context, kind string, before time.Time) (ExpiredBoxesRow, error) {
 	row := q.db.QueryRow(ctx, expiredBoxes, kind, before)
 	var i ExpiredBoxesRow
@@ -113,7 +113,7 @@ func (q *Queries) ExpiredBusRows(ctx context.Context, before time.Time) (int64, 
 }
 
 const expiredGit = `-- name: ExpiredGit :many
-SELECT t.id, p.repo, t.user_id, t.project_id FROM ended_tasks e JOIN tasks t ON t.id = e.id
+SELECT t.id, p.repo, t.user_id, t.project_id, cardinality(t.earlier_branches)::integer AS earlier FROM ended_tasks e JOIN tasks t ON t.id = e.id
     JOIN projects p ON p.id = t.project_id
 WHERE e.ended_at < $1::timestamptz AND p.repo <> '' AND t.branch_name IS NOT NULL AND t.id > $2
     AND ($3::text <> 'branches' OR t.pull_request_number IS NULL)
@@ -136,9 +136,10 @@ type ExpiredGitRow struct {
 	Repo      string
 	UserID    *string
 	ProjectID string
+	Earlier   int
 }
 
-// Ended tasks with a branch that no younger task shares.
+// ExpiredGit returns ended tasks with a branch that no newer or open task shares.
 func (q *Queries) ExpiredGit(ctx context.Context, arg ExpiredGitParams) ([]ExpiredGitRow, error) {
 	rows, err := q.db.Query(ctx, expiredGit,
 		arg.Before,
@@ -158,6 +159,7 @@ func (q *Queries) ExpiredGit(ctx context.Context, arg ExpiredGitParams) ([]Expir
 			&i.Repo,
 			&i.UserID,
 			&i.ProjectID,
+			&i.Earlier,
 		); err != nil {
 			return nil, err
 		}
@@ -184,7 +186,7 @@ type MarkExpiredParams struct {
 	Most   int
 }
 
-// Notes what is to be removed of sandboxes that ended before a moment.
+// MarkExpired marks data of sandboxes that ended before a time.
 func (q *Queries) MarkExpired(ctx context.Context, arg MarkExpiredParams) (int64, error) {
 	result, err := q.db.Exec(ctx, markExpired,
 		arg.Kind,
@@ -214,6 +216,17 @@ func (q *Queries) NoteRemoval(ctx context.Context, arg NoteRemovalParams) error 
 	return err
 }
 
+const objectBytes = `-- name: ObjectBytes :one
+SELECT coalesce(sum(bytes), 0)::bigint AS bytes FROM pack_objects
+`
+
+func (q *Queries) ObjectBytes(ctx context.Context) (int64, error) {
+	row := q.db.QueryRow(ctx, objectBytes)
+	var bytes int64
+	err := row.Scan(&bytes)
+	return bytes, err
+}
+
 const openRemovals = `-- name: OpenRemovals :many
 SELECT s.id, s.partition_month, s.last_sequence FROM removals r JOIN sandboxes s ON s.id = r.subject
 WHERE r.kind = $1 AND NOT r.done ORDER BY s.partition_month, s.id LIMIT $2
@@ -225,7 +238,7 @@ type OpenRemovalsRow struct {
 	LastSequence   int64
 }
 
-// Of one month after the other.
+// OpenRemovals returns marked sandboxes, month by month.
 func (q *Queries) OpenRemovals(ctx context.Context, kind string, most int) ([]OpenRemovalsRow, error) {
 	rows, err := q.db.Query(ctx, openRemovals, kind, most)
 	if err != nil {
@@ -254,7 +267,7 @@ DELETE FROM bus_events WHERE id = ANY (ARRAY(
     ORDER BY b.id LIMIT $2))
 `
 
-// Not those of open tasks. Rows of sandboxes name their task.
+// RemoveBusRows keeps rows of open tasks. Rows of sandboxes name their task.
 func (q *Queries) RemoveBusRows(ctx context.Context, before time.Time, most int) (int64, error) {
 	result, err := q.db.Exec(ctx, removeBusRows, before, most)
 	if err != nil {
@@ -338,7 +351,7 @@ SELECT r.removed_at FROM removals r JOIN sandboxes s ON s.id = r.subject
 WHERE r.subject = $1 AND r.kind = 'events' AND s.last_sequence > $2::bigint
 `
 
-// When retention removed the events of a sandbox, if there were some behind a number.
+// RemovedAfter returns when retention removed the events of a sandbox, if it had events after a sequence.
 func (q *Queries) RemovedAfter(ctx context.Context, iD string, after int64) ([]time.Time, error) {
 	rows, err := q.db.Query(ctx, removedAfter, iD, after)
 	if err != nil {
@@ -363,7 +376,7 @@ const removedAt = `-- name: RemovedAt :many
 SELECT removed_at FROM removals WHERE subject = $1 AND kind = $2
 `
 
-// When retention removed a kind of data of a sandbox; none while it is kept.
+// RemovedAt returns when retention removed a kind of data; no row if it was not removed.
 func (q *Queries) RemovedAt(ctx context.Context, subject string, kind string) ([]time.Time, error) {
 	rows, err := q.db.Query(ctx, removedAt, subject, kind)
 	if err != nil {
@@ -403,7 +416,7 @@ type TaskRemovalsRow struct {
 	RemovedAt time.Time
 }
 
-// Likewise of the sandboxes of a task.
+// TaskRemovals returns when retention removed a kind of data of each sandbox of a task.
 func (q *Queries) TaskRemovals(ctx context.Context, kind string, taskID *string) ([]TaskRemovalsRow, error) {
 	rows, err := q.db.Query(ctx, taskRemovals, kind, taskID)
 	if err != nil {

@@ -36,7 +36,7 @@ INSERT INTO component_heartbeats (part, at) SELECT $1, clock_timestamp() FROM (S
 ON CONFLICT (part) DO UPDATE SET at = greatest(component_heartbeats.at, excluded.at)
 `
 
-// Writes down the silence before this beat if it was too long.
+// Beat records the silence before this heartbeat as an outage, if it was too long.
 func (q *Queries) Beat(ctx context.Context, part string, stale time.Duration) error {
 	_, err := q.db.Exec(ctx, beat, part, stale)
 	return err
@@ -52,7 +52,8 @@ type CountReappearedRow struct {
 	ID    string
 }
 
-// Those that were there again and are not verified gone since; the first one stands for all.
+// CountReappeared counts the sandboxes that exist again after verification and are not verified since, with the ID of
+// one.
 func (q *Queries) CountReappeared(ctx context.Context) (CountReappearedRow, error) {
 	row := q.db.QueryRow(ctx, countReappeared)
 	var i CountReappearedRow
@@ -158,7 +159,7 @@ type MarkReappearedParams struct {
 	ID         string
 }
 
-// One that was verified gone is there again: its row takes it up, at a time after its deletion, and nobody has seen it to be gone since.
+// MarkReappeared returns a verified sandbox to the state deleting, with adopted_at after its deletion.
 func (q *Queries) MarkReappeared(ctx context.Context, arg MarkReappearedParams) error {
 	_, err := q.db.Exec(ctx, markReappeared,
 		arg.ProviderID,
@@ -193,7 +194,7 @@ type NewestEventsRow struct {
 	Age       float64
 }
 
-// The newest event of each of the types, and the newest that is no heartbeat.
+// NewestEvents returns the newest event of each type.
 func (q *Queries) NewestEvents(ctx context.Context, arg NewestEventsParams) ([]NewestEventsRow, error) {
 	rows, err := q.db.Query(ctx, newestEvents, arg.Types, arg.PartitionMonth, arg.SandboxID)
 	if err != nil {
@@ -236,7 +237,7 @@ type NewestSignRow struct {
 	Sequence  int64
 }
 
-// The newest event that is no heartbeat.
+// NewestSign returns the newest event other than those that come without an act of the agent.
 func (q *Queries) NewestSign(ctx context.Context, arg NewestSignParams) ([]NewestSignRow, error) {
 	rows, err := q.db.Query(ctx, newestSign, arg.PartitionMonth, arg.SandboxID, arg.Heartbeats)
 	if err != nil {
@@ -273,8 +274,8 @@ type OutageSecondsParams struct {
 	Stale    time.Duration
 }
 
-// How long the part was down within the last seconds: recorded outages, and the one that may
-// be under way. A part that has never beaten has always been down.
+// OutageSeconds returns how long the component was down within the lookback: recorded outages, and a current one. A
+// component without any heartbeat counts as down.
 func (q *Queries) OutageSeconds(ctx context.Context, arg OutageSecondsParams) (float64, error) {
 	row := q.db.QueryRow(ctx, outageSeconds, arg.Lookback, arg.Part, arg.Stale)
 	var column_1 float64
@@ -301,7 +302,7 @@ type PulseRow struct {
 	VerdictDue     bool
 }
 
-// Ages in seconds by the clock of the database; -1: never.
+// Pulse returns ages in seconds by the time of the database; -1: never.
 func (q *Queries) Pulse(ctx context.Context, id string) (PulseRow, error) {
 	row := q.db.QueryRow(ctx, pulse, id)
 	var i PulseRow
@@ -322,7 +323,7 @@ UPDATE sandboxes SET salvage = coalesce(salvage, jsonb_build_object('kind', 'los
 WHERE id = $1
 `
 
-// Its work is lost since the last thing that it said.
+// SalvageLost records the work of a sandbox as lost since its last event.
 func (q *Queries) SalvageLost(ctx context.Context, id string) (int64, error) {
 	result, err := q.db.Exec(ctx, salvageLost, id)
 	if err != nil {
@@ -426,8 +427,8 @@ type SandboxRunningParams struct {
 	ID         string
 }
 
-// It was made when its provider says, by whose clock that lies between the intent and now, else at
-// the first answer. That settles its price too.
+// SandboxRunning stores the creation time of the provider, bounded by the intent and now; without one, the time of the
+// first response. The creation time also fixes the price.
 func (q *Queries) SandboxRunning(ctx context.Context, arg SandboxRunningParams) (int64, error) {
 	result, err := q.db.Exec(ctx, sandboxRunning,
 		arg.ProviderID,
@@ -459,8 +460,8 @@ type SandboxSeenParams struct {
 	ID         string
 }
 
-// A look found it there: it was made, whoever could not write that, and it is not gone after all.
-// What its provider's clock says lies between the intent and now.
+// SandboxSeen records that a sandbox exists and clears its absence. The creation time of the provider is bounded by the
+// intent and now.
 func (q *Queries) SandboxSeen(ctx context.Context, arg SandboxSeenParams) error {
 	_, err := q.db.Exec(ctx, sandboxSeen,
 		arg.ProviderID,
@@ -476,7 +477,7 @@ UPDATE sandboxes SET state = 'gone', gone_at = now(), ended_at = coalesce(ended_
 WHERE id = $1 AND state = 'intended'
 `
 
-// Ends a row whose making never began; whoever would begin now is refused by its state.
+// SandboxUnmade ends a row whose sandbox was never requested. The new state rejects a later create.
 func (q *Queries) SandboxUnmade(ctx context.Context, id string) (int64, error) {
 	result, err := q.db.Exec(ctx, sandboxUnmade, id)
 	if err != nil {
@@ -491,7 +492,7 @@ UPDATE sandboxes SET gone_at = coalesce(gone_at, now()), ended_at = coalesce(end
 WHERE id = $1
 `
 
-// There is nothing to verify of what is no machine of ours.
+// SandboxVerified does not verify sandboxes of providers without machines.
 func (q *Queries) SandboxVerified(ctx context.Context, id string) (int64, error) {
 	result, err := q.db.Exec(ctx, sandboxVerified, id)
 	if err != nil {
@@ -517,8 +518,8 @@ type SandboxesAtWorkRow struct {
 	Silent time.Duration
 }
 
-// Those in reach of a host whose agents were started and are not known to have ended. Of those that are
-// tailed the tail tells.
+// SandboxesAtWork returns the sandboxes within reach of a host whose agents have started and are not known to have
+// ended. Sandboxes of the pull transport are excluded, because the pull relay detects their ends.
 func (q *Queries) SandboxesAtWork(ctx context.Context, provider string, hostID string) ([]SandboxesAtWorkRow, error) {
 	rows, err := q.db.Query(ctx, sandboxesAtWork, provider, hostID)
 	if err != nil {
@@ -596,7 +597,7 @@ SELECT omoi_token_ended(verified_at, machine, state, gone_at) AS over
 FROM sandboxes WHERE id = $1
 `
 
-// Whether the token of a sandbox has ended: an hour after the sandbox was verified gone.
+// TokenOver reports whether the token of a sandbox has ended: one hour after its deletion was verified.
 func (q *Queries) TokenOver(ctx context.Context, id string) (bool, error) {
 	row := q.db.QueryRow(ctx, tokenOver, id)
 	var over bool

@@ -15,7 +15,7 @@ WHERE a.task_id = $1 AND a.ended_at IS NOT NULL AND a.failure_class = 'publish'
     AND a.number >= (SELECT max(w.number) FROM attempts w WHERE w.task_id = a.task_id AND w.kind <> 'validation')
 `
 
-// The newest work got out behind the end of its attempt, and of the one that judged it: neither has failed.
+// PublishedLater marks the newest work attempt, and its validators, as completed after a retry published the work.
 func (q *Queries) PublishedLater(ctx context.Context, taskID string) error {
 	_, err := q.db.Exec(ctx, publishedLater, taskID)
 	return err
@@ -37,7 +37,7 @@ type SavedPieceRow struct {
 	Piece string
 }
 
-// Characters of a text, from the first one that is asked for.
+// SavedPiece returns characters of a text from a position.
 func (q *Queries) SavedPiece(ctx context.Context, arg SavedPieceParams) (SavedPieceRow, error) {
 	row := q.db.QueryRow(ctx, savedPiece,
 		arg.First,
@@ -60,7 +60,7 @@ type SavedTextsRow struct {
 	Bytes int64
 }
 
-// Kind and length of texts of a task, which are not read for it.
+// SavedTexts returns kind and length of a task's texts without their content.
 func (q *Queries) SavedTexts(ctx context.Context, taskID *string, ids []string) ([]SavedTextsRow, error) {
 	rows, err := q.db.Query(ctx, savedTexts, taskID, ids)
 	if err != nil {

@@ -18,7 +18,7 @@ SELECT e.id FROM (
 ) AS e ORDER BY e.round
 `
 
-// The tasks of the same pull request before this one, the first one first.
+// EarlierTasks returns the earlier tasks of the same pull request in order.
 func (q *Queries) EarlierTasks(ctx context.Context, taskID string) ([]string, error) {
 	rows, err := q.db.Query(ctx, earlierTasks, taskID)
 	if err != nil {
@@ -43,8 +43,8 @@ const ownAgentAlone = `-- name: OwnAgentAlone :one
 SELECT EXISTS (SELECT FROM sandboxes s WHERE s.id = $1 AND s.transport <> '' AND s.spool_id IS NOT NULL AND s.spool_watermark = s.last_sequence)
 `
 
-// Whether all that came from a sandbox was sent by omoi's own agent program in it: numbered, by the first spool. What another
-// program in there posts has no number, or that of a later spool; an event alone does not tell.
+// OwnAgentAlone reports whether omoi's own agent program sent all events of a sandbox: they are numbered by the first
+// spool. Events of other programs in the sandbox have no number, or one of a later spool.
 func (q *Queries) OwnAgentAlone(ctx context.Context, sandboxID string) (bool, error) {
 	row := q.db.QueryRow(ctx, ownAgentAlone, sandboxID)
 	var exists bool
@@ -66,7 +66,7 @@ type SpokenRow struct {
 	Times      int64
 }
 
-// How often somebody spoke to the agents of a task.
+// Spoken counts the messages to the agents of a task by sender.
 func (q *Queries) Spoken(ctx context.Context, taskID *string) ([]SpokenRow, error) {
 	rows, err := q.db.Query(ctx, spoken, taskID)
 	if err != nil {

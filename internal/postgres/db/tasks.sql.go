@@ -26,7 +26,8 @@ type AbandonTaskParams struct {
 	ID           string
 }
 
-// No run owns it any more, so that a reset is not refused as the run that ended it. It names its last sandbox.
+// AbandonTask clears the owner, so that a reset is not rejected as the run that ended the task. The row names the last
+// sandbox.
 func (q *Queries) AbandonTask(ctx context.Context, arg AbandonTaskParams) error {
 	_, err := q.db.Exec(ctx, abandonTask,
 		arg.FailureClass,
@@ -43,7 +44,7 @@ UPDATE tasks SET blocked_reason = CASE WHEN queued_at IS NULL THEN '' ELSE block
 WHERE id = $1
 `
 
-// A task that was parked is so no longer; a reason that the gate gave is the gate to change.
+// AskForSlot ends a suspension; a reason of admission stays until admission changes it.
 func (q *Queries) AskForSlot(ctx context.Context, id string) error {
 	_, err := q.db.Exec(ctx, askForSlot, id)
 	return err
@@ -60,6 +61,31 @@ func (q *Queries) HoldsSlot(ctx context.Context, taskID string) (bool, error) {
 	return exists, err
 }
 
+const moveBranch = `-- name: MoveBranch :execrows
+WITH gone AS (DELETE FROM pull_request_states p USING tasks t
+    WHERE p.root_id = t.id AND t.id = $3 AND t.branch_name = $1)
+UPDATE tasks SET earlier_branches = CASE branch_name WHEN $1::text THEN earlier_branches || $1 ELSE earlier_branches END,
+    branch_name = $2::text, updated_at = now(),
+    pull_request_url = CASE branch_name WHEN $1 THEN NULL ELSE pull_request_url END,
+    pull_request_number = CASE branch_name WHEN $1 THEN NULL ELSE pull_request_number END
+WHERE tasks.id = $3 AND tasks.branch_name IN ($1, $2)
+`
+
+type MoveBranchParams struct {
+	Was    string
+	Branch string
+	ID     string
+}
+
+// MoveBranch gives the task another branch, which has no pull request yet. A repeated call changes nothing more.
+func (q *Queries) MoveBranch(ctx context.Context, arg MoveBranchParams) (int64, error) {
+	result, err := q.db.Exec(ctx, moveBranch, arg.Was, arg.Branch, arg.ID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const openTasks = `-- name: OpenTasks :many
 SELECT id::text FROM (
     SELECT id, updated_at AS since FROM tasks
@@ -74,8 +100,8 @@ SELECT id::text FROM (
 ) AS open ORDER BY since
 `
 
-// Those that a run has loaded, and those whose start was handed over and never taken up: what
-// was to load them is gone, or waits for a worker.
+// OpenTasks returns tasks that a run has loaded, and tasks whose start was sent and not loaded, because the run no
+// longer exists or waits for a worker.
 func (q *Queries) OpenTasks(ctx context.Context, age time.Duration) ([]string, error) {
 	rows, err := q.db.Query(ctx, openTasks, age)
 	if err != nil {
@@ -126,7 +152,7 @@ ON CONFLICT (task_id) DO UPDATE SET sandbox_id = excluded.sandbox_id
 WHERE task_outbox.sandbox_id IS DISTINCT FROM excluded.sandbox_id
 `
 
-// Only events of this sandbox are relayed to the task.
+// PointRelay selects the sandbox whose events are relayed to the task.
 func (q *Queries) PointRelay(ctx context.Context, taskID string, sandboxID *string) error {
 	_, err := q.db.Exec(ctx, pointRelay, taskID, sandboxID)
 	return err
@@ -147,7 +173,7 @@ UPDATE tasks SET status = 'pending', blocked_reason = '', sandbox_id = NULL, err
 WHERE id = $1
 `
 
-// A task that ended goes on. Its failure class stays: a retry after a refused publish begins there.
+// ReviveTask reopens an ended task. Its failure class stays, because a retry after a failed publish starts there.
 func (q *Queries) ReviveTask(ctx context.Context, id string) error {
 	_, err := q.db.Exec(ctx, reviveTask, id)
 	return err
@@ -157,7 +183,7 @@ const runLoaded = `-- name: RunLoaded :one
 SELECT EXISTS (SELECT FROM tasks WHERE id = $1 AND run_id <> '' AND status NOT IN ('completed', 'failed', 'cancelled'))
 `
 
-// Whether the task is not final and a run has loaded it.
+// RunLoaded reports whether the task is not final and a run has loaded it.
 func (q *Queries) RunLoaded(ctx context.Context, id string) (bool, error) {
 	row := q.db.QueryRow(ctx, runLoaded, id)
 	var exists bool
@@ -173,7 +199,7 @@ UPDATE tasks t SET first_run_id = $1, run_id = $2, ordinal = $3, status = $4, wa
     assigned_agent_id = coalesce(nullif($8::text, ''), t.assigned_agent_id),
     retry_count = $9, revision_count = $10,
     failure_class = $11, error_message = nullif($12::text, ''), end_reason = nullif($13::text, '')::jsonb,
-    branch_name = coalesce(nullif($14::text, ''), t.branch_name),
+    branch_name = coalesce(t.branch_name, nullif($14::text, '')),
     base_commit = coalesce(nullif($15::text, ''), t.base_commit),
     pull_request_url = coalesce(nullif($16::text, ''), t.pull_request_url),
     pull_request_number = coalesce(nullif($17::integer, 0), t.pull_request_number),
@@ -211,7 +237,7 @@ type SaveTaskStateParams struct {
 	ID           string
 }
 
-// A reason that the gate gave stays while the task waits for the gate.
+// SaveTaskState keeps the reason of admission while the task is queued, and a branch that is recorded.
 func (q *Queries) SaveTaskState(ctx context.Context, arg SaveTaskStateParams) error {
 	_, err := q.db.Exec(ctx, saveTaskState,
 		arg.FirstRunID,
@@ -244,7 +270,7 @@ SELECT coalesce((SELECT left(e.event_data ->> 'agent_id', 100) FROM sandboxes s
     WHERE s.id = $1 AND e.event_type = $2 ORDER BY e.sequence LIMIT 1), '')::text AS agent_id
 `
 
-// The agent ID that the agent of a sandbox reported at its start; empty if none. It is among the first events.
+// StartedAgent returns the agent ID that the agent of a sandbox reported in its first 100 events; empty: none.
 func (q *Queries) StartedAgent(ctx context.Context, sandboxID string, started string) (string, error) {
 	row := q.db.QueryRow(ctx, startedAgent, sandboxID, started)
 	var agent_id string
@@ -266,7 +292,7 @@ type TakeOverTaskParams struct {
 	ID         string
 }
 
-// The run becomes the one that writes this task.
+// TakeOverTask makes the run the owner of the task.
 func (q *Queries) TakeOverTask(ctx context.Context, arg TakeOverTaskParams) error {
 	_, err := q.db.Exec(ctx, takeOverTask,
 		arg.FirstRunID,
@@ -279,7 +305,7 @@ func (q *Queries) TakeOverTask(ctx context.Context, arg TakeOverTaskParams) erro
 }
 
 const taskForUpdate = `-- name: TaskForUpdate :one
-SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.user_requested, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, t.key, p.repo FROM tasks t JOIN projects p ON p.id = t.project_id
+SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.user_requested, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, t.key, t.forked_from, t.earlier_branches, p.repo FROM tasks t JOIN projects p ON p.id = t.project_id
 WHERE t.id = $1 FOR NO KEY UPDATE OF t
 `
 
@@ -288,8 +314,7 @@ type TaskForUpdateRow struct {
 	Repo string
 }
 
-// Whether it holds a slot is another statement: this one may wait for the gate, and would
-// answer from before the wait.
+// TaskForUpdate does not read the slot: it can wait for admission, and would return the slot from before the wait.
 func (q *Queries) TaskForUpdate(ctx context.Context, id string) (TaskForUpdateRow, error) {
 	row := q.db.QueryRow(ctx, taskForUpdate, id)
 	var i TaskForUpdateRow
@@ -345,15 +370,18 @@ func (q *Queries) TaskForUpdate(ctx context.Context, id string) (TaskForUpdateRo
 		&i.Task.UserID,
 		&i.Task.ValidationRounds,
 		&i.Task.Key,
+		&i.Task.ForkedFrom,
+		&i.Task.EarlierBranches,
 		&i.Repo,
 	)
 	return i, err
 }
 
 const work = `-- name: Work :one
-SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.user_requested, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, t.key, k.title AS ticket_title, k.description AS ticket_description, k.ticket_type,
+SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.user_requested, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, t.key, t.forked_from, t.earlier_branches, k.title AS ticket_title, k.description AS ticket_description, k.ticket_type,
     p.repo, p.default_branch, p.setup, p.setup_timeout_s,
-    coalesce(p.settings ->> 'model_prices', '')::text AS model_prices, coalesce(x.content, '')::text AS feedback,
+    coalesce(p.settings ->> 'model_prices', '')::text AS model_prices,
+    coalesce(p.settings -> 'commit_leftovers' <> 'false', true)::boolean AS commit_leftovers, coalesce(x.content, '')::text AS feedback,
     coalesce(a.kind, '')::text AS attempt_kind
 FROM tasks t
 JOIN tickets k ON k.id = t.ticket_id
@@ -373,6 +401,7 @@ type WorkRow struct {
 	Setup             string
 	SetupTimeoutS     int
 	ModelPrices       string
+	CommitLeftovers   bool
 	Feedback          string
 	AttemptKind       string
 }
@@ -432,6 +461,8 @@ func (q *Queries) Work(ctx context.Context, id string) (WorkRow, error) {
 		&i.Task.UserID,
 		&i.Task.ValidationRounds,
 		&i.Task.Key,
+		&i.Task.ForkedFrom,
+		&i.Task.EarlierBranches,
 		&i.TicketTitle,
 		&i.TicketDescription,
 		&i.TicketType,
@@ -440,6 +471,7 @@ func (q *Queries) Work(ctx context.Context, id string) (WorkRow, error) {
 		&i.Setup,
 		&i.SetupTimeoutS,
 		&i.ModelPrices,
+		&i.CommitLeftovers,
 		&i.Feedback,
 		&i.AttemptKind,
 	)

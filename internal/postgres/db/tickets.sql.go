@@ -28,7 +28,7 @@ type BlockingTasksRow struct {
 	WaitsFor     string
 }
 
-// Of each ticket the oldest task that failed, else the oldest that waits for one that did.
+// BlockingTasks returns the oldest failed task of each ticket, else the oldest task that waits for a failed one.
 func (q *Queries) BlockingTasks(ctx context.Context, ticketIds []string) ([]BlockingTasksRow, error) {
 	rows, err := q.db.Query(ctx, blockingTasks, ticketIds)
 	if err != nil {

@@ -50,7 +50,7 @@ type BeginTranscriptParams struct {
 	Most      int
 }
 
-// Not for one run more than a sandbox may have.
+// BeginTranscript inserts no row above the limit of a sandbox.
 func (q *Queries) BeginTranscript(ctx context.Context, arg BeginTranscriptParams) error {
 	_, err := q.db.Exec(ctx, beginTranscript,
 		arg.RunKey,
@@ -58,6 +58,35 @@ func (q *Queries) BeginTranscript(ctx context.Context, arg BeginTranscriptParams
 		arg.TaskID,
 		arg.SandboxID,
 		arg.Most,
+	)
+	return err
+}
+
+const copyTranscript = `-- name: CopyTranscript :exec
+INSERT INTO transcripts (run_key, session_id, task_id, sandbox_id, metadata, content, received, cut)
+SELECT $1::text || substr(t.run_key, length($2::text) + 1), coalesce(nullif(t.session_id, ''), t.run_key),
+    $3::uuid, '', t.metadata,
+    CASE WHEN t.run_key = $2 THEN substr(t.content, 1, CAST($4::bigint - t.cut AS integer)) ELSE t.content END, t.received, t.cut
+FROM transcripts t WHERE t.task_id = $5::uuid AND t.run_key IN ($2, $2 || '.beside')
+    AND octet_length(t.content) > 0 AND (t.run_key <> $2 OR t.cut < $4)
+`
+
+type CopyTranscriptParams struct {
+	Run       string
+	SourceRun string
+	TaskID    string
+	Size      int64
+	SourceID  string
+}
+
+// CopyTranscript copies the beginning of the transcript of a run, and the files that accompany it, for a fork.
+func (q *Queries) CopyTranscript(ctx context.Context, arg CopyTranscriptParams) error {
+	_, err := q.db.Exec(ctx, copyTranscript,
+		arg.Run,
+		arg.SourceRun,
+		arg.TaskID,
+		arg.Size,
+		arg.SourceID,
 	)
 	return err
 }
@@ -85,8 +114,8 @@ type EarlierTranscriptRow struct {
 	RemovedAt *time.Time
 }
 
-// The newest that an attempt before this one has left, also where retention removed it: the agent asks for it, and says that it
-// starts without. What a validator thought is no work to go on with.
+// EarlierTranscript returns the newest transcript of an earlier attempt, even if retention removed it, so that the
+// agent reports that it starts without one. Transcripts of validators are excluded.
 func (q *Queries) EarlierTranscript(ctx context.Context, taskID *string, attempt *int) (EarlierTranscriptRow, error) {
 	row := q.db.QueryRow(ctx, earlierTranscript, taskID, attempt)
 	var i EarlierTranscriptRow
@@ -129,6 +158,22 @@ func (q *Queries) LockTranscript(ctx context.Context, runKey string) (LockTransc
 	return i, err
 }
 
+const removeCopiedTranscripts = `-- name: RemoveCopiedTranscripts :execrows
+DELETE FROM transcripts WHERE sandbox_id = '' AND task_id IN (
+    SELECT t.id FROM tasks t JOIN ended_tasks e ON e.id = t.id
+    WHERE t.forked_from IS NOT NULL AND e.ended_at < $1::timestamptz
+        AND EXISTS (SELECT FROM transcripts c WHERE c.task_id = t.id AND c.sandbox_id = '') LIMIT $2)
+`
+
+// RemoveCopiedTranscripts is RemoveCopies for transcripts.
+func (q *Queries) RemoveCopiedTranscripts(ctx context.Context, before time.Time, most int) (int64, error) {
+	result, err := q.db.Exec(ctx, removeCopiedTranscripts, before, most)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const replaceTranscript = `-- name: ReplaceTranscript :exec
 UPDATE transcripts SET content = $1, session_id = $2, cut = $3,
     received = $4, sum = $5, updated_at = clock_timestamp()
@@ -156,6 +201,40 @@ func (q *Queries) ReplaceTranscript(ctx context.Context, arg ReplaceTranscriptPa
 	return err
 }
 
+const runTranscript = `-- name: RunTranscript :one
+SELECT t.run_key, t.session_id, t.sandbox_id, coalesce(s.attempt, 0)::integer AS attempt,
+    octet_length(t.content)::bigint AS bytes, t.cut, t.updated_at, NULL::timestamptz AS removed_at
+FROM transcripts t LEFT JOIN sandboxes s ON s.id = t.sandbox_id
+WHERE t.task_id = $1 AND t.run_key = $2 AND octet_length(t.content) > 0
+`
+
+type RunTranscriptRow struct {
+	RunKey    string
+	SessionID string
+	SandboxID string
+	Attempt   int
+	Bytes     int64
+	Cut       int64
+	UpdatedAt time.Time
+	RemovedAt *time.Time
+}
+
+func (q *Queries) RunTranscript(ctx context.Context, taskID *string, runKey string) (RunTranscriptRow, error) {
+	row := q.db.QueryRow(ctx, runTranscript, taskID, runKey)
+	var i RunTranscriptRow
+	err := row.Scan(
+		&i.RunKey,
+		&i.SessionID,
+		&i.SandboxID,
+		&i.Attempt,
+		&i.Bytes,
+		&i.Cut,
+		&i.UpdatedAt,
+		&i.RemovedAt,
+	)
+	return i, err
+}
+
 const sandboxTranscript = `-- name: SandboxTranscript :one
 SELECT t.content, r.removed_at FROM sandboxes s
 JOIN transcripts t ON t.sandbox_id = s.id OR (t.task_id = s.task_id AND s.task_id IS NOT NULL)
@@ -168,7 +247,7 @@ type SandboxTranscriptRow struct {
 	RemovedAt *time.Time
 }
 
-// Of the sandbox itself or of another attempt of its task.
+// SandboxTranscript returns a transcript of the sandbox itself or of another attempt of its task.
 func (q *Queries) SandboxTranscript(ctx context.Context, sandboxID string, runKey string) (SandboxTranscriptRow, error) {
 	row := q.db.QueryRow(ctx, sandboxTranscript, sandboxID, runKey)
 	var i SandboxTranscriptRow
@@ -220,7 +299,7 @@ type TaskTranscriptsRow struct {
 	RemovedAt *time.Time
 }
 
-// Oldest attempt first, without the files beside transcripts.
+// TaskTranscripts lists transcripts, oldest attempt first, without the files that accompany them.
 func (q *Queries) TaskTranscripts(ctx context.Context, taskID *string, organizationID string) ([]TaskTranscriptsRow, error) {
 	rows, err := q.db.Query(ctx, taskTranscripts, taskID, organizationID)
 	if err != nil {
@@ -262,18 +341,12 @@ func (q *Queries) TranscriptContent(ctx context.Context, runKey string) ([]byte,
 }
 
 const transcriptSandbox = `-- name: TranscriptSandbox :one
-SELECT task_id, omoi_token_ended(verified_at, machine, state, gone_at) AS over
-FROM sandboxes WHERE id = $1
+SELECT task_id FROM sandboxes WHERE id = $1
 `
 
-type TranscriptSandboxRow struct {
-	TaskID *string
-	Over   bool
-}
-
-func (q *Queries) TranscriptSandbox(ctx context.Context, id string) (TranscriptSandboxRow, error) {
+func (q *Queries) TranscriptSandbox(ctx context.Context, id string) (*string, error) {
 	row := q.db.QueryRow(ctx, transcriptSandbox, id)
-	var i TranscriptSandboxRow
-	err := row.Scan(&i.TaskID, &i.Over)
-	return i, err
+	var task_id *string
+	err := row.Scan(&task_id)
+	return task_id, err
 }

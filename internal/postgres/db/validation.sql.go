@@ -15,7 +15,7 @@ SELECT id, task_id, ordinal, kind, args, sender, state, reason, claimed_by, crea
 ORDER BY ordinal DESC LIMIT 1
 `
 
-// The verdict for which the work is being published.
+// AcceptedPass returns the verdict for which the work is being published.
 func (q *Queries) AcceptedPass(ctx context.Context, taskID string) (Command, error) {
 	row := q.db.QueryRow(ctx, acceptedPass, taskID)
 	var i Command
@@ -49,7 +49,8 @@ type AcceptedVerdictParams struct {
 	IsForeign bool
 }
 
-// The last verdict of this sandbox. For a foreign one also the verdict of another that is accepted and not carried out.
+// AcceptedVerdict returns the last verdict of a sandbox. For a foreign sandbox, an accepted verdict of another sandbox
+// counts too.
 func (q *Queries) AcceptedVerdict(ctx context.Context, arg AcceptedVerdictParams) (Command, error) {
 	row := q.db.QueryRow(ctx, acceptedVerdict, arg.TaskID, arg.SandboxID, arg.IsForeign)
 	var i Command
@@ -124,7 +125,7 @@ type LastWorkAttemptRow struct {
 	HeadCommit *string
 }
 
-// The newest one that was to do the work, not to judge it.
+// LastWorkAttempt returns the newest attempt that is not a validator.
 func (q *Queries) LastWorkAttempt(ctx context.Context, taskID string) (LastWorkAttemptRow, error) {
 	row := q.db.QueryRow(ctx, lastWorkAttempt, taskID)
 	var i LastWorkAttemptRow
@@ -183,7 +184,7 @@ SELECT EXISTS (SELECT FROM sandboxes s JOIN commands c ON c.task_id = s.task_id
     WHERE s.id = $1 AND c.kind = 'verdict' AND c.state = 'accepted' AND c.args ->> 'sandbox_id' = s.id)
 `
 
-// Whether a verdict of this sandbox is accepted, and the task has not been told of it or not settled it.
+// VerdictDue reports whether a verdict of this sandbox is accepted and not settled.
 func (q *Queries) VerdictDue(ctx context.Context, sandboxID string) (bool, error) {
 	row := q.db.QueryRow(ctx, verdictDue, sandboxID)
 	var exists bool

@@ -58,8 +58,8 @@ type ActiveLifeRow struct {
 	ExecutionFailedAt    *time.Time
 }
 
-// Of each active sandbox of an organization, oldest first, what is known of the life in it. For its newest heartbeat and
-// its end the newest 1,000 events are looked at.
+// ActiveLife returns the activity of each active sandbox of an organization, oldest first. The newest heartbeat and the
+// completion are searched in the newest 1,000 events.
 func (q *Queries) ActiveLife(ctx context.Context, arg ActiveLifeParams) ([]ActiveLifeRow, error) {
 	rows, err := q.db.Query(ctx, activeLife, arg.Completed, arg.Heartbeats, arg.OrganizationID)
 	if err != nil {

@@ -25,7 +25,7 @@ const dueFeedback = `-- name: DueFeedback :many
 SELECT root_id FROM feedback WHERE state = 'held' AND due_at <= now() GROUP BY root_id ORDER BY min(due_at) LIMIT $1
 `
 
-// The pull requests for which something is due.
+// DueFeedback returns the pull requests with due feedback.
 func (q *Queries) DueFeedback(ctx context.Context, most int) ([]string, error) {
 	rows, err := q.db.Query(ctx, dueFeedback, most)
 	if err != nil {
@@ -47,9 +47,11 @@ func (q *Queries) DueFeedback(ctx context.Context, most int) ([]string, error) {
 }
 
 const feedbackChain = `-- name: FeedbackChain :one
-SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.user_requested, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, t.key, p.on_feedback, p.repo, coalesce(s.state, '')::text AS pull_state,
-    (SELECT count(*) FROM follow_ups f WHERE f.root_id = $1)::integer AS rounds
+SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.user_requested, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, t.key, t.forked_from, t.earlier_branches, p.on_feedback, p.repo, coalesce(s.state, '')::text AS pull_state,
+    r.rounds, r.started
 FROM tasks t JOIN projects p ON p.id = t.project_id LEFT JOIN pull_request_states s ON s.root_id = $1
+CROSS JOIN (SELECT count(*)::integer AS rounds, (count(*) FILTER (WHERE NOT x.user_requested))::integer AS started
+    FROM follow_ups f JOIN tasks x ON x.id = f.task_id WHERE f.root_id = $1) r
 WHERE t.id = $1 OR t.id IN (SELECT f.task_id FROM follow_ups f WHERE f.root_id = $1)
 ORDER BY t.created_at DESC, t.id DESC LIMIT 1
 `
@@ -60,9 +62,11 @@ type FeedbackChainRow struct {
 	Repo       string
 	PullState  string
 	Rounds     int
+	Started    int
 }
 
-// The newest task of a pull request, and what decides whether it is told.
+// FeedbackChain returns the newest task of a pull request, and what determines its handling: started is the number of
+// follow-up tasks that feedback created, rounds of all.
 func (q *Queries) FeedbackChain(ctx context.Context, rootID string) (FeedbackChainRow, error) {
 	row := q.db.QueryRow(ctx, feedbackChain, rootID)
 	var i FeedbackChainRow
@@ -118,10 +122,13 @@ func (q *Queries) FeedbackChain(ctx context.Context, rootID string) (FeedbackCha
 		&i.Task.UserID,
 		&i.Task.ValidationRounds,
 		&i.Task.Key,
+		&i.Task.ForkedFrom,
+		&i.Task.EarlierBranches,
 		&i.OnFeedback,
 		&i.Repo,
 		&i.PullState,
 		&i.Rounds,
+		&i.Started,
 	)
 	return i, err
 }
@@ -183,8 +190,8 @@ type FeedbackTaskRow struct {
 	PullState      string
 }
 
-// The newest task whose pull request or branch it is, the first of that pull request, and whether those who talk under
-// the name of its opener are people: a person opened it with his own token, and no agent has that.
+// FeedbackTask returns the newest task of a pull request or branch, the first task of that pull request, and whether
+// its opener's account belongs to a user: the user's own token opened it, and no agent has that token.
 func (q *Queries) FeedbackTask(ctx context.Context, arg FeedbackTaskParams) (FeedbackTaskRow, error) {
 	row := q.db.QueryRow(ctx, feedbackTask, arg.Repo, arg.Numbers, arg.Branches)
 	var i FeedbackTaskRow
@@ -200,15 +207,20 @@ func (q *Queries) FeedbackTask(ctx context.Context, arg FeedbackTaskParams) (Fee
 }
 
 const goOnWith = `-- name: GoOnWith :exec
-UPDATE tasks t SET user_requested = false, branch_name = o.branch_name,
+UPDATE tasks t SET user_requested = $1, branch_name = o.branch_name,
     pull_request_url = o.pull_request_url, pull_request_number = o.pull_request_number
-FROM tasks o WHERE t.id = $1 AND o.id = $2
+FROM tasks o WHERE t.id = $2 AND o.id = $3
 `
 
-// A task goes on with branch and pull request of another; nobody asked for it in person. It begins at the head that
-// the branch has by then, which is noted with the branch.
-func (q *Queries) GoOnWith(ctx context.Context, iD string, follows string) error {
-	_, err := q.db.Exec(ctx, goOnWith, iD, follows)
+type GoOnWithParams struct {
+	UserRequested bool
+	ID            string
+	Follows       string
+}
+
+// GoOnWith gives a follow-up task the branch and pull request of another one. The base commit is stored later with the branch.
+func (q *Queries) GoOnWith(ctx context.Context, arg GoOnWithParams) error {
+	_, err := q.db.Exec(ctx, goOnWith, arg.UserRequested, arg.ID, arg.Follows)
 	return err
 }
 
@@ -222,7 +234,8 @@ FROM messages m WHERE f.state = 'sent' AND m.id = f.message_id AND (m.state NOT 
         AND s.ended_at IS NOT NULL))
 `
 
-// What an agent has taken up is heard; what it did not take up before it left is held again.
+// HeardFeedback records feedback that an agent acknowledged, and makes feedback pending again that the agent did not
+// read before it exited.
 func (q *Queries) HeardFeedback(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, heardFeedback)
 	return err
@@ -291,7 +304,8 @@ type InsertFeedbackParams struct {
 	Whole    bool
 }
 
-// No row where it was taken before, is known under another id, or says what was told already.
+// InsertFeedback inserts no row for a known delivery, a known content, or a commit that already has feedback if whole
+// is set.
 func (q *Queries) InsertFeedback(ctx context.Context, arg InsertFeedbackParams) (int64, error) {
 	result, err := q.db.Exec(ctx, insertFeedback,
 		arg.ID,
@@ -383,13 +397,23 @@ func (q *Queries) ListFeedback(ctx context.Context, rootID string) ([]ListFeedba
 	return items, nil
 }
 
+const lockFollowUps = `-- name: LockFollowUps :exec
+SELECT pg_advisory_xact_lock(hashtextextended('omoi feedback ' || $1::text, 0))
+`
+
+// LockFollowUps waits for the lock of TryFeedback.
+func (q *Queries) LockFollowUps(ctx context.Context, rootID string) error {
+	_, err := q.db.Exec(ctx, lockFollowUps, rootID)
+	return err
+}
+
 const pruneFeedback = `-- name: PruneFeedback :exec
 DELETE FROM feedback WHERE id = ANY (ARRAY(
     SELECT f.id FROM feedback f WHERE f.state = 'ignored' AND f.created_at < now() - $1::interval
     ORDER BY f.created_at LIMIT 50 FOR UPDATE SKIP LOCKED))
 `
 
-// Each that comes takes away what nobody needs: a replay of it is too old by now.
+// PruneFeedback runs with each new feedback and deletes old ignored feedback: a replay of it is too old by now.
 func (q *Queries) PruneFeedback(ctx context.Context, keep time.Duration) error {
 	_, err := q.db.Exec(ctx, pruneFeedback, keep)
 	return err
@@ -457,7 +481,7 @@ const tryFeedback = `-- name: TryFeedback :one
 SELECT pg_try_advisory_xact_lock(hashtextextended('omoi feedback ' || $1::text, 0))
 `
 
-// One process at a time works on a pull request; it lets go at the end of its transaction.
+// TryFeedback locks a pull request for one process until its transaction ends.
 func (q *Queries) TryFeedback(ctx context.Context, rootID string) (bool, error) {
 	row := q.db.QueryRow(ctx, tryFeedback, rootID)
 	var pg_try_advisory_xact_lock bool

@@ -1,26 +1,28 @@
 -- name: InsertTask :exec
 INSERT INTO tasks (id, organization_id, project_id, ticket_id, title, description, task_type, phase_id, priority,
-    mode, agent, provider, continuous, max_retries, execution_config, budget, deadline_at, user_id, validation_rounds, queued_at)
+    mode, agent, provider, continuous, max_retries, execution_config, budget, deadline_at, user_id, validation_rounds, base_commit, forked_from,
+    queued_at)
 VALUES (@id, @organization_id, @project_id, @ticket_id, @title, @description, @task_type, @phase_id, @priority,
-    @mode, @agent, @provider, @continuous, @max_retries, @execution_config, @budget, sqlc.narg('deadline_at'), sqlc.narg('user_id'), @validation_rounds, now());
+    @mode, @agent, @provider, @continuous, @max_retries, @execution_config, @budget, sqlc.narg('deadline_at'), sqlc.narg('user_id'), @validation_rounds,
+    sqlc.narg('base_commit'), sqlc.narg('forked_from'), now());
 
 -- name: InsertCommand :one
 INSERT INTO commands (id, task_id, kind, args, sender) VALUES (@id, @task_id, @kind, @args, @sender)
 RETURNING *;
 
 -- name: InsertSettledCommand :one
--- The receipt of a command that came when nothing could be done any more.
+-- InsertSettledCommand stores the receipt of a command that is too late or rejected.
 INSERT INTO commands (id, task_id, kind, args, sender, state, reason, settled_at)
 VALUES (@id, @task_id, @kind, @args, @sender, @state, @reason, now())
 RETURNING *;
 
 -- name: MakeRelayDue :exec
--- Creates the task's relay row or makes it due now.
+-- MakeRelayDue creates the relay row of a task or makes it due now.
 INSERT INTO task_outbox (task_id, due_at) VALUES (@task_id, now())
 ON CONFLICT (task_id) DO UPDATE SET due_at = least(coalesce(task_outbox.due_at, now()), now());
 
 -- name: OpenCommand :one
--- The oldest command of that kind that is not settled.
+-- OpenCommand returns the oldest unsettled command of a kind.
 SELECT * FROM commands WHERE task_id = @task_id AND kind = @kind AND state = 'accepted'
 ORDER BY ordinal LIMIT 1;
 
@@ -42,7 +44,7 @@ SELECT @task_id, d FROM unnest(@depends_on::uuid[]) AS d
 ON CONFLICT DO NOTHING;
 
 -- name: DeleteDependencies :exec
--- Keeps those named in keep.
+-- DeleteDependencies deletes the dependencies that keep does not contain.
 DELETE FROM task_dependencies WHERE task_id = @task_id AND NOT depends_on = ANY(@keep::uuid[]);
 
 -- name: DeleteDependency :exec
@@ -55,7 +57,7 @@ SELECT depends_on::text FROM task_dependencies WHERE task_id = @task_id ORDER BY
 SELECT id::text FROM tasks WHERE organization_id = @organization_id AND id = ANY(@ids::uuid[]);
 
 -- name: DependencyPath :many
--- The edges of every task that the named ones depend on, however far.
+-- DependencyPath returns all dependencies that are reachable from the tasks.
 WITH RECURSIVE reach (task_id) AS (
     SELECT unnest(@ids::uuid[])
     UNION
@@ -66,7 +68,7 @@ FROM task_dependencies d JOIN reach r ON r.task_id = d.task_id
 ORDER BY d.task_id, d.depends_on;
 
 -- name: LockDependencies :exec
--- Edits of dependencies of one organization take turns: two of them could close a cycle together.
+-- LockDependencies serializes edits of dependencies of an organization, because two edits together could close a cycle.
 SELECT pg_advisory_xact_lock(hashtextextended('omoi dependencies ' || @organization_id::text, 0));
 
 -- name: LockTask :one
@@ -84,7 +86,7 @@ UPDATE tasks SET
 WHERE organization_id = @organization_id AND id = @id;
 
 -- name: Unblocked :many
--- The pending tasks that wait for this one and for nothing else.
+-- Unblocked returns the pending tasks that wait for this task only.
 SELECT t.id::text FROM task_dependencies d JOIN tasks t ON t.id = d.task_id
 WHERE d.depends_on = @task_id AND t.status = 'pending'
   AND NOT EXISTS (
@@ -93,8 +95,8 @@ WHERE d.depends_on = @task_id AND t.status = 'pending'
 ORDER BY t.created_at, t.id;
 
 -- name: SuccessAccepted :one
--- Whether somebody has said since the newest attempt began that the task is done (complete), or that
--- its work is good (verdict), and was heard.
+-- SuccessAccepted reports whether a successful completion or a passed verdict was accepted since the newest attempt
+-- began.
 SELECT coalesce(bool_or(c.kind = 'complete'), false)::boolean AS completed, coalesce(bool_or(c.kind = 'verdict'), false)::boolean AS passed
 FROM commands c
 WHERE c.task_id = @task_id AND c.kind IN ('complete', 'verdict') AND c.state IN ('accepted', 'carried_out')

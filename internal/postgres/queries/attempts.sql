@@ -3,7 +3,7 @@ SELECT sqlc.embed(a), sqlc.embed(s) FROM attempts a JOIN sandboxes s ON s.id = a
 WHERE a.task_id = @task_id ORDER BY a.number DESC LIMIT 1;
 
 -- name: AttemptOf :one
--- The attempt that this run began at this ordinal.
+-- AttemptOf returns the attempt that this run began at this ordinal.
 SELECT sqlc.embed(a), sqlc.embed(s) FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
 WHERE a.task_id = @task_id AND a.run_id = @run_id AND a.ordinal = @ordinal;
 
@@ -12,8 +12,8 @@ INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, host_bou
 VALUES (@id, @organization_id, @task_id, @attempt, @provider, @host_bound, @machine, sqlc.narg('host_id'), @labels);
 
 -- name: InsertAttempt :exec
-INSERT INTO attempts (task_id, number, sandbox_id, kind, run_id, ordinal, feedback_id, credential)
-VALUES (@task_id, @number, @sandbox_id, @kind, @run_id, @ordinal, sqlc.narg('feedback_id'), @credential);
+INSERT INTO attempts (task_id, number, sandbox_id, kind, run_id, ordinal, feedback_id, credential, restore_from)
+VALUES (@task_id, @number, @sandbox_id, @kind, @run_id, @ordinal, sqlc.narg('feedback_id'), @credential, @restore_from);
 
 -- name: CountAttempt :exec
 UPDATE tasks SET attempt_count = @number, waiting = NULL,
@@ -25,7 +25,7 @@ UPDATE tasks SET waiting = nullif(@reason::text, '')::jsonb, waiting_at = now()
 WHERE id = @id AND waiting IS DISTINCT FROM nullif(@reason::text, '')::jsonb;
 
 -- name: NoteTrouble :exec
--- Of a task that is over its end is told.
+-- NoteTrouble does not change ended tasks, which show their end reason.
 UPDATE tasks SET waiting = nullif(@reason::text, '')::jsonb, waiting_at = now()
 WHERE id = @id AND waiting IS DISTINCT FROM nullif(@reason::text, '')::jsonb AND status NOT IN ('completed', 'failed', 'cancelled');
 
@@ -46,7 +46,7 @@ WITH ended AS (
 UPDATE sandboxes s SET ended_at = coalesce(s.ended_at, e.ended_at) FROM ended e WHERE s.id = e.sandbox_id;
 
 -- name: EndOpenAttempts :exec
--- Ends those that nobody ended: of a task without a run, or of a sandbox that is no more.
+-- EndOpenAttempts ends open attempts except but, with the ends of their sandboxes.
 WITH ended AS (
     UPDATE attempts SET ended_at = now(), outcome = 'failed', failure_class = @failure_class, reason = @reason,
         end_reason = nullif(@end_reason::text, '')::jsonb
@@ -58,12 +58,15 @@ UPDATE sandboxes s SET ended_at = coalesce(s.ended_at, e.ended_at) FROM ended e 
 -- name: SaveHead :execrows
 UPDATE attempts SET head_commit = @head_commit WHERE task_id = @task_id AND number = @number;
 
+-- name: SaveBranchCommit :exec
+UPDATE attempts SET branch_commit = @branch_commit WHERE sandbox_id = @sandbox_id;
+
 -- name: LockHosts :exec
--- Choices of a host take turns, so that none is filled beyond its capacity.
+-- LockHosts serializes the choice of hosts, so that no host exceeds its capacity.
 SELECT pg_advisory_xact_lock(hashtextextended('omoi hosts', 0));
 
 -- name: ChooseHost :one
--- The host with the most room that reported lately, is not lost and offers the provider.
+-- ChooseHost returns the host with the most room that has a recent heartbeat, is not lost and offers the provider.
 SELECT h.id FROM hosts h
 LEFT JOIN LATERAL (
     SELECT count(*) AS busy FROM sandboxes s
@@ -75,24 +78,26 @@ ORDER BY b.busy / greatest(h.capacity, 1)::float8, b.busy, h.id
 LIMIT 1;
 
 -- name: HostsOffering :one
--- How many hosts offer the provider at all, with or without room.
+-- HostsOffering counts the hosts that offer the provider, with or without room.
 SELECT count(*) FROM hosts
 WHERE lost_at IS NULL AND seen_at > now() - @fresh::interval AND @provider::text = ANY (providers);
 
 -- name: Unverified :one
--- Sandboxes of the provider that serve no attempt any more and may be there, and how many slots there are. One that was seen
--- there, and is gone, only waits for its second look; one that nobody ever saw may still appear.
+-- Unverified counts the sandboxes of the provider whose attempt has ended and that may still exist, and the concurrency
+-- limits of all projects. A deleted sandbox that was seen before only waits for its second check and does not count. A
+-- sandbox that was never seen may still appear.
 SELECT (SELECT count(*) FROM sandboxes s
         WHERE s.provider = @provider AND s.verified_at IS NULL AND s.machine AND s.state <> 'lost'
             AND s.ended_at IS NOT NULL AND (s.gone_at IS NULL OR s.made_at IS NULL))::bigint AS unverified,
     (SELECT coalesce(sum(max_slots), 0) FROM projects WHERE deleted_at IS NULL)::bigint AS slots;
 
 -- name: RanOut :one
--- Earlier attempts of a task that ran out of memory or disk.
+-- RanOut counts earlier attempts of a task that failed for lack of memory or disk.
 SELECT count(*)::bigint FROM attempts WHERE task_id = @task_id AND number < @before AND failure_class = @failure_class;
 
 -- name: EndStrayAttempts :exec
--- Ends attempts that no run will end: those of tasks that are over, and those that a later one has followed.
+-- EndStrayAttempts ends attempts that no run will end: open attempts of ended tasks, and open attempts before a later
+-- one.
 WITH ended AS (
     UPDATE attempts a SET ended_at = now(), outcome = 'failed', failure_class = @failure_class,
         reason = CASE WHEN o.ended THEN @at_end::text ELSE @by_reset::text END,

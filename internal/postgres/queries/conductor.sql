@@ -1,5 +1,5 @@
 -- name: ConductedOrganizations :many
--- Those with somebody at work, in the order of their ids, behind after and up to upto.
+-- ConductedOrganizations returns organizations with active agents in order of their IDs, above after and up to upto.
 SELECT t.organization_id, count(*) AS agents,
     EXISTS (SELECT FROM conductor_analyses c WHERE c.cycle_id = @cycle_id AND c.organization_id = t.organization_id)::boolean AS in_cycle
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
@@ -9,7 +9,7 @@ WHERE omoi_active(t.status, s.ended_at)
 GROUP BY t.organization_id ORDER BY t.organization_id;
 
 -- name: ConductedAgents :many
--- Whoever is at work in an organization, the oldest task first, with what the guardian lately thought of him.
+-- ConductedAgents returns the active agents of an organization with their newest guardian analysis, oldest task first.
 SELECT s.id AS sandbox_id, s.partition_month, s.last_sequence, t.id AS task_id, t.project_id, t.phase_id, t.title, left(t.description, 4000)::text AS description,
     (g.verdict IS NOT NULL AND g.verdict <> 'unknown' AND g.alignment_score IS NOT NULL)::boolean AS known,
     coalesce(g.spoken_by = 'rules', false)::boolean AS caught, coalesce(g.alignment_score, 0)::float8 AS score, coalesce(g.needs_steering, false)::boolean AS steer,
@@ -23,7 +23,7 @@ WHERE t.organization_id = @organization_id AND omoi_active(t.status, s.ended_at)
 ORDER BY t.created_at, t.id;
 
 -- name: ChangedFiles :many
--- Of each sandbox the files that it has changed lately, by its newest events.
+-- ChangedFiles returns the files that the newest events of each sandbox report as changed.
 SELECT b.id::text AS sandbox_id, f.path
 FROM (SELECT unnest(@ids::text[]) AS id, unnest(@partition_months::date[]) AS partition_month, unnest(@last_sequences::bigint[]) AS last_sequence) b
 CROSS JOIN LATERAL (
@@ -34,12 +34,12 @@ CROSS JOIN LATERAL (
 ) f;
 
 -- name: ToldApart :many
--- What a model has said of pairs of these tasks.
+-- ToldApart returns the stored answers of a model about pairs of these tasks.
 SELECT * FROM detected_duplicates
 WHERE organization_id = @organization_id AND spoken_by = 'model' AND task1_id = ANY (@ids::uuid[]) AND task2_id = ANY (@ids::uuid[]);
 
 -- name: InsertConducted :execrows
--- None where the cycle has one of the organization.
+-- InsertConducted inserts no row if the cycle has an analysis of the organization.
 INSERT INTO conductor_analyses (id, cycle_id, organization_id, coherence_score, coherence_at_most, system_status, num_agents, judged,
     duplicate_count, termination_count, coordination_count, details)
 VALUES (@id, @cycle_id, @organization_id, sqlc.narg('coherence_score'), @coherence_at_most, @system_status, @num_agents, @judged,
@@ -47,7 +47,7 @@ VALUES (@id, @cycle_id, @organization_id, sqlc.narg('coherence_score'), @coheren
 ON CONFLICT (cycle_id, organization_id) DO NOTHING;
 
 -- name: LinkDuplicate :exec
--- Only tasks that are there still. What a model has said words do not change.
+-- LinkDuplicate ignores tasks that no longer exist. Word similarity does not overwrite the answer of a model.
 INSERT INTO detected_duplicates AS d (id, conductor_analysis_id, organization_id, task1_id, task2_id, agent1_id, agent2_id, is_duplicate,
     spoken_by, similarity_score, work_description, resources)
 SELECT @id, @conductor_analysis_id, @organization_id, a.id, b.id, @agent1_id, @agent2_id, @is_duplicate,
@@ -67,7 +67,7 @@ DELETE FROM conductor_analyses WHERE id = ANY (ARRAY(
     SELECT c.id FROM conductor_analyses c WHERE c.created_at < now() - @keep::interval ORDER BY c.created_at LIMIT 5000));
 
 -- name: ConductorAge :one
--- Since a cycle came to its end, in seconds; below 0 before the first one.
+-- ConductorAge returns the seconds since the last completed cycle; below 0: none.
 SELECT coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM component_heartbeats p WHERE p.part = 'conductor'), -1)::float8 AS age;
 
 -- name: ConductorAnalyses :many
@@ -78,7 +78,7 @@ WHERE organization_id = @organization_id
 ORDER BY created_at DESC, id DESC LIMIT @max_rows;
 
 -- name: Duplicates :many
--- What was found alike, newest first; of a task, or of all.
+-- Duplicates lists duplicates of some tasks or of all, newest first.
 SELECT sqlc.embed(d), a.key AS key1, a.title AS title1, a.status AS status1, b.key AS key2, b.title AS title2, b.status AS status2
 FROM detected_duplicates d JOIN tasks a ON a.id = d.task1_id JOIN tasks b ON b.id = d.task2_id
 WHERE d.organization_id = @organization_id AND d.is_duplicate
@@ -88,15 +88,16 @@ WHERE d.organization_id = @organization_id AND d.is_duplicate
 ORDER BY d.seen_at DESC, d.id DESC LIMIT @max_rows;
 
 -- name: ConductorHour :one
--- Of an organization: the mean of what could be said in the last hour, and the pairs found in it.
+-- ConductorHour returns the mean coherence of the last hour, below 0 if there is none, and the number of duplicates
+-- seen in that hour.
 SELECT coalesce((SELECT avg(c.coherence_score) FROM conductor_analyses c
         WHERE c.organization_id = @organization_id AND c.created_at > now() - interval '1 hour'), -1)::float8 AS coherence,
     (SELECT count(*) FROM detected_duplicates d
         WHERE d.organization_id = @organization_id AND d.is_duplicate AND d.seen_at > now() - interval '1 hour') AS duplicates;
 
 -- name: OpenWork :many
--- Tasks of a project that have not ended, newest first, but what this idempotency key has made: the
--- project itself, that of a ticket, or that of a repository. Descriptions as far as they tell works apart.
+-- OpenWork returns tasks of a project that have not ended, newest first, without the task of this idempotency key. The
+-- project is given by its ID, by a ticket or by a repository. Descriptions are cut to the part that is compared.
 SELECT t.id, t.ticket_id, t.title, left(t.description, 4000)::text AS description, t.status, t.created_at
 FROM tasks t JOIN projects p ON p.id = t.project_id
 WHERE p.organization_id = @organization_id AND t.status NOT IN ('completed', 'failed', 'cancelled')

@@ -6,7 +6,7 @@ ON CONFLICT (organization_id, name) DO NOTHING;
 SELECT id FROM users WHERE organization_id = @organization_id AND name = @name;
 
 -- name: PutCredential :one
--- A project of another organization is no place: nothing is written then.
+-- PutCredential inserts no row for a project of another organization.
 INSERT INTO credentials (id, organization_id, user_id, project_id, kind, key_id, sealed)
 SELECT @id, @organization_id, sqlc.narg('user_id')::uuid, sqlc.narg('project_id')::uuid, @kind, @key_id, @sealed
 WHERE sqlc.narg('project_id')::uuid IS NULL
@@ -23,7 +23,7 @@ WHERE organization_id = @organization_id AND kind = @kind
       FROM sqlc.narg('project_id')::uuid;
 
 -- name: Credentials :many
--- Those of a user, of the organization, and of the project, or of every project.
+-- Credentials returns the credentials of a user, of the organization, and of the project or of all projects.
 SELECT * FROM credentials
 WHERE organization_id = @organization_id
   AND (user_id IS NULL OR user_id = sqlc.narg('user_id')::uuid)
@@ -40,7 +40,7 @@ UPDATE credentials SET key_id = @key_id, sealed = @sealed WHERE id = @id AND sea
 UPDATE credentials SET used_at = now() WHERE id = @id AND (used_at IS NULL OR used_at < now() - interval '1 minute');
 
 -- name: PlaceOrganization :one
--- The organization of a project, else of a user.
+-- PlaceOrganization returns the organization of a project, else of a user.
 SELECT organization_id FROM projects WHERE id = sqlc.narg('project_id')::uuid
 UNION ALL
 SELECT organization_id FROM users WHERE id = sqlc.narg('user_id')::uuid AND sqlc.narg('project_id')::uuid IS NULL;
@@ -55,18 +55,20 @@ UPDATE tasks SET execution_config = jsonb_set(execution_config, '{env}', @env::j
 WHERE id = @id AND execution_config -> 'env' = @was::jsonb;
 
 -- name: UseNoCredential :exec
--- The newest attempt of a task was given no credential: what it was to be given is not what it works with.
+-- UseNoCredential renames the credential of a task's newest attempt, because the attempt got no credential of the
+-- installation.
 UPDATE attempts a SET credential = @of_task::text || a.task_id
 WHERE a.task_id = @task_id AND starts_with(a.credential, @of_installation::text)
     AND a.number = (SELECT max(n.number) FROM attempts n WHERE n.task_id = @task_id);
 
 -- name: NoteCooldown :exec
--- Until when the cooldown runs for a task that reached a limit itself.
+-- NoteCooldown stores the end of the cooldown in a suspended task.
 UPDATE tasks SET queue_reason = nullif(@why::text, '')::jsonb WHERE id = @id AND queued_at IS NULL;
 
 -- name: SuspendedOnCredentials :many
--- Tasks suspended by the limit of the credential that they used, in organizations where a credential was set in the
--- last hour or works again (proven). A task that was retried since its last attempt is left out.
+-- SuspendedOnCredentials returns tasks that the rate limit of a credential suspended, in organizations where a
+-- credential was set in the last hour or works again (proven). A task that was retried since its last attempt is
+-- excluded.
 SELECT t.id, t.organization_id, t.user_id, t.project_id, t.agent, t.execution_config, a.credential AS used,
     EXISTS (SELECT FROM credential_cooldowns s WHERE s.organization_id = t.organization_id
         AND s.credential = a.credential
@@ -80,13 +82,13 @@ WHERE t.status = 'pending' AND t.blocked_reason = 'provider_limit' AND t.queued_
 ORDER BY t.organization_id, t.id;
 
 -- name: OrganizationCredentials :many
--- What decides on the names of credentials; see credential.Name.
+-- OrganizationCredentials returns the fields that determine the names of credentials; see credential.Name.
 SELECT id, organization_id, user_id, project_id, kind, updated_at FROM credentials
     WHERE organization_id = @organization_id;
 
 -- name: ResumeSuspended :exec
--- Retries those of the tasks that are still suspended by a rate limit, once after each attempt. A task that another
--- transaction changes at this moment is left to the next call.
+-- ResumeSuspended retries those of the tasks that a rate limit still suspends, once after each attempt. A row that
+-- another transaction has locked is skipped.
 SELECT omoi_add_command(m.id, 'retry', @reason::text, @sender::text) FROM (
     SELECT t.id FROM tasks t CROSS JOIN LATERAL (SELECT * FROM attempts a WHERE a.task_id = t.id
         ORDER BY a.number DESC LIMIT 1) a
@@ -98,8 +100,8 @@ SELECT omoi_add_command(m.id, 'retry', @reason::text, @sender::text) FROM (
 ) m;
 
 -- name: ProveAnswered :exec
--- Ends the cooldown of credentials that work again: a model answered an attempt that began after the limit was met, or
--- a run on the credential ended after it. It reads the newest 1,000 events of an attempt.
+-- ProveAnswered ends the cooldown of credentials that work again: a model answered an attempt that began after the rate
+-- limit, or a run with the credential completed after it. The query reads the newest 1,000 events of an attempt.
 UPDATE credential_cooldowns s SET proven_at = clock_timestamp(), next_at = clock_timestamp(), probe = NULL
 WHERE s.proven_at IS NULL AND EXISTS (SELECT FROM attempts a JOIN tasks t ON t.id = a.task_id
     JOIN sandboxes b ON b.id = a.sandbox_id
@@ -111,7 +113,7 @@ WHERE s.proven_at IS NULL AND EXISTS (SELECT FROM attempts a JOIN tasks t ON t.i
             THEN @answered::text[] ELSE @completions::text[] END));
 
 -- name: ProveCredential :exec
--- Ends the cooldown of a credential that its provider takes: of a stored one, or of those with the names.
+-- ProveCredential ends the cooldown of a credential that its provider accepts: of a stored one, or of the given names.
 UPDATE credential_cooldowns s SET proven_at = clock_timestamp(), next_at = clock_timestamp(), probe = NULL
 WHERE s.organization_id = @organization_id AND s.proven_at IS NULL
     AND (starts_with(s.credential, sqlc.narg('of_stored')::text) OR s.credential = ANY (@names::text[]));

@@ -1,5 +1,5 @@
 -- name: LeaseDiagnosisRequests :many
--- Due requests, which no other caller gets until the pause is over.
+-- LeaseDiagnosisRequests leases due requests for the duration pause.
 UPDATE diagnosis_queue l SET due_at = now() + @pause::interval
 WHERE l.task_id = ANY (ARRAY(
     SELECT d.task_id FROM diagnosis_queue d WHERE d.due_at <= now() ORDER BY d.due_at LIMIT @most FOR UPDATE SKIP LOCKED))
@@ -16,7 +16,8 @@ SELECT t.organization_id, now()::timestamptz AS at,
 FROM tasks t WHERE t.id = @id;
 
 -- name: TicketEnds :many
--- The newest ends of tasks of a ticket, earlier ones of each task too; not those that a person, a budget or a cancel chose.
+-- TicketEnds returns the newest ends of a ticket's tasks, including earlier ends of each task. Ends by a user, a budget
+-- or a cancellation are excluded.
 SELECT e.task_id, e.ended_at, e.failed FROM (
     SELECT t.id AS task_id, t.completed_at::timestamptz AS ended_at, (t.status = 'failed')::boolean AS failed FROM tasks t
     WHERE t.ticket_id = @ticket_id AND t.completed_at IS NOT NULL
@@ -26,12 +27,12 @@ SELECT e.task_id, e.ended_at, e.failed FROM (
 ) e ORDER BY e.ended_at DESC, e.task_id DESC LIMIT @most;
 
 -- name: TicketDiagnosed :one
--- How often a ticket was diagnosed, and the newest end that was spoken of.
+-- TicketDiagnosed returns the number of diagnoses of a ticket, and the newest end that they cover.
 SELECT count(*)::integer AS diagnoses, coalesce(max(ended_at), 'epoch')::timestamptz AS upto
 FROM diagnoses WHERE ticket_id = @ticket_id AND kind = 'ticket';
 
 -- name: TicketDiagnoses :many
--- The newest of each ticket that was made of the ticket itself.
+-- TicketDiagnoses returns the newest diagnosis of each ticket.
 SELECT DISTINCT ON (d.ticket_id) sqlc.embed(d), coalesce(v.id::text, '')::text AS delivery_id, coalesce(v.state, '')::text AS delivery_state,
     coalesce(v.tries, 0)::integer AS tries, coalesce(v.error, '')::text AS delivery_error, v.delivered_at
 FROM diagnoses d LEFT JOIN deliveries v ON v.diagnosis_id = d.id
@@ -42,7 +43,7 @@ ORDER BY d.ticket_id, d.created_at DESC, d.id DESC;
 SELECT id, partition_month, last_sequence FROM sandboxes WHERE id = ANY (@ids::text[]);
 
 -- name: InsertDiagnosis :execrows
--- None where this failure has one.
+-- InsertDiagnosis inserts no row if the failure has a diagnosis.
 INSERT INTO diagnoses (id, organization_id, project_id, ticket_id, task_id, attempt, kind, ended_at, said, notice)
 VALUES (@id, @organization_id, @project_id, @ticket_id, @task_id, @attempt, @kind, @ended_at, @said, @notice)
 ON CONFLICT DO NOTHING;
@@ -51,7 +52,7 @@ ON CONFLICT DO NOTHING;
 INSERT INTO deliveries (id, diagnosis_id, body) VALUES (@id, @diagnosis_id, @body);
 
 -- name: DropNotices :exec
--- What a newer diagnosis of a task replaces.
+-- DropNotices withdraws the pending notices of earlier diagnoses.
 UPDATE diagnoses SET notice = 'none' WHERE task_id = @task_id AND notice = 'held' AND id <> @id;
 
 -- name: Diagnoses :many
@@ -66,7 +67,7 @@ WHERE d.organization_id = @organization_id
 ORDER BY d.created_at DESC, d.id DESC LIMIT @max_rows;
 
 -- name: HeldNotices :many
--- What the agent of a later attempt may be told now, where there is one. What is older than a week is not told.
+-- HeldNotices returns pending notices for which a later attempt is running. Notices older than a week are excluded.
 SELECT d.id, d.task_id, t.sandbox_id::text AS sandbox_id
 FROM diagnoses d JOIN tasks t ON t.id = d.task_id JOIN sandboxes s ON s.id = t.sandbox_id AND s.ended_at IS NULL
 WHERE d.notice = 'held' AND d.created_at > now() - interval '7 days' AND t.attempt_count > d.attempt
@@ -79,7 +80,7 @@ SELECT said FROM diagnoses WHERE id = @id AND notice = 'held' FOR UPDATE;
 UPDATE diagnoses SET notice = @notice, message_id = sqlc.narg('message_id') WHERE id = @id;
 
 -- name: TakeDeliveries :many
--- Due deliveries, which no other caller gets until the pause is over.
+-- TakeDeliveries leases due webhooks for the duration pause.
 UPDATE deliveries v SET due_at = now() + @pause::interval, tries = v.tries + 1
 WHERE v.id = ANY (ARRAY(
     SELECT d.id FROM deliveries d WHERE d.state = 'held' AND d.due_at <= now() ORDER BY d.due_at LIMIT @most FOR UPDATE SKIP LOCKED))
@@ -91,7 +92,7 @@ UPDATE deliveries SET state = @state, error = @error, due_at = now() + @pause::i
 WHERE id = @id AND state = 'held';
 
 -- name: WaitedFor :many
--- The tasks that a task depends on and that are not completed.
+-- WaitedFor returns the dependencies of a task that are not completed.
 SELECT o.id::text AS id, o.status FROM task_dependencies d JOIN tasks o ON o.id = d.depends_on
 WHERE d.task_id = @task_id AND o.status <> 'completed' ORDER BY o.status IN ('failed', 'cancelled') DESC, o.id;
 

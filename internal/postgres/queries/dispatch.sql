@@ -4,7 +4,7 @@ UPDATE projects SET paused = @paused, updated_at = now() WHERE organization_id =
 RETURNING *;
 
 -- name: ParkAtWork :many
--- Asks those tasks of a project that hold a slot to stop, unless they were asked.
+-- ParkAtWork adds the command pause to the tasks of a project that hold a slot, unless they have one.
 SELECT omoi_add_command(m.task_id, 'pause', @reason::text, @sender::text)::text AS task_id FROM (
     SELECT s.task_id FROM slots s JOIN tasks t ON t.id = s.task_id
     WHERE s.project_id = @project_id AND t.status NOT IN ('completed', 'failed', 'cancelled')
@@ -13,8 +13,8 @@ SELECT omoi_add_command(m.task_id, 'pause', @reason::text, @sender::text)::text 
 ) m;
 
 -- name: ResumeParked :many
--- Lets those tasks of a project go on that were parked for this reason, unless they were asked to. Those whose budget is
--- still spent stay.
+-- ResumeParked adds the command retry to tasks of a project that are suspended for this reason, unless they have one.
+-- Tasks that are still over their budget are excluded.
 SELECT omoi_add_command(m.id, 'retry', @reason::text, @sender::text)::text AS task_id FROM (
     SELECT t.id FROM tasks t
     WHERE t.project_id = @project_id AND t.status = 'pending' AND t.blocked_reason = @blocked AND t.queued_at IS NULL
@@ -39,5 +39,5 @@ SELECT k.phase_id FROM tickets k JOIN projects p ON p.id = k.project_id
 WHERE p.organization_id = @organization_id AND k.id = @id FOR NO KEY UPDATE OF k;
 
 -- name: ProjectGoesOn :one
--- Whether the project is not paused; nobody pauses or resumes it before this transaction has ended.
+-- ProjectGoesOn reports whether the project is not paused. The lock prevents a change until the transaction ends.
 SELECT (NOT paused)::boolean FROM projects WHERE id = @id FOR SHARE;

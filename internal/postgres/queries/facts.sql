@@ -2,7 +2,7 @@
 SELECT partition_month, last_sequence, relayed, counters, task_id FROM sandboxes WHERE id = @id;
 
 -- name: Facts :many
--- Only milestones carry data that the digest needs.
+-- Facts returns data for milestones only, because the digest needs no other.
 SELECT sequence, event_type, created_at,
     CASE WHEN event_type <> ALL (@milestones::text[]) THEN '{}' WHEN cut THEN omoi_full_event(partition_month, sandbox_id, sequence, event_data)
         ELSE event_data END::jsonb AS event_data
@@ -16,7 +16,7 @@ WHERE partition_month = @partition_month AND sandbox_id = @sandbox_id AND sequen
 GROUP BY event_type;
 
 -- name: Decisive :many
--- The newest completions of a sandbox, newest first.
+-- Decisive returns the newest completion event of each type of a sandbox.
 SELECT DISTINCT ON (e.event_type) e.event_type, e.sequence,
     CASE WHEN e.cut THEN omoi_full_event(e.partition_month, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END::jsonb AS event_data
 FROM sandboxes s JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id

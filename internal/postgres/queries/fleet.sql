@@ -15,13 +15,14 @@ SELECT id, providers FROM hosts
 WHERE lost_at IS NULL AND seen_at > now() - @fresh::interval ORDER BY id;
 
 -- name: SharedProviders :many
--- Providers that are bound to no host and of which something may still be alive.
+-- SharedProviders returns providers without a host that may still have sandboxes.
 SELECT DISTINCT provider FROM sandboxes
 WHERE verified_at IS NULL AND state <> 'lost' AND machine AND NOT host_bound
 ORDER BY provider;
 
 -- name: LedgerOrphans :many
--- Rows that are not at their end, and whose attempt has been over for grace, or never was.
+-- LedgerOrphans returns sandboxes whose deletion is not verified and whose attempt ended longer than grace ago. Without
+-- an attempt, the age of the row counts.
 SELECT s.id, coalesce(s.task_id::text, '')::text AS task_id, coalesce(s.attempt, 0)::integer AS attempt
 FROM sandboxes s LEFT JOIN attempts a ON a.sandbox_id = s.id
 WHERE s.provider <> 'bare' AND s.state <> 'lost'
@@ -30,8 +31,8 @@ WHERE s.provider <> 'bare' AND s.state <> 'lost'
 ORDER BY s.created_at LIMIT 1000;
 
 -- name: UnownedSandboxes :many
--- Of the listed ones those without a live attempt for grace. One that the ledger does not
--- know has no row here with an id: its age is what the provider says.
+-- UnownedSandboxes returns the listed sandboxes without a running attempt for the time grace. For a sandbox that is not
+-- in the ledger, the age from its provider counts.
 SELECT l.id::text AS id, coalesce(s.task_id::text, '')::text AS task_id, coalesce(s.attempt, 0)::integer AS attempt,
     (s.id IS NOT NULL)::boolean AS known
 FROM (SELECT unnest(@ids::text[]) AS id, unnest(@created::timestamptz[]) AS created_at) l
@@ -42,8 +43,8 @@ WHERE CASE WHEN a.sandbox_id IS NOT NULL THEN a.ended_at ELSE coalesce(s.created
 ORDER BY l.id;
 
 -- name: AdoptSandbox :exec
--- A sandbox of ours that the ledger does not know, or only by the events that it still posts:
--- the database was lost, or set back.
+-- AdoptSandbox inserts a sandbox of this installation that the ledger does not contain, or contains as unmanaged: the
+-- database was lost or restored from a backup.
 INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, host_bound, machine, provider_id, host_id, labels, state, created_at, made_at, ended_at)
 SELECT @id, t.organization_id, t.id, sqlc.narg('attempt'), @provider, @host_bound, @machine, @provider_id, sqlc.narg('host_id'), @labels, 'running', @created_at, @created_at, now()
 FROM (SELECT 1) AS one LEFT JOIN tasks t ON t.id::text = @task_id::text
@@ -56,7 +57,7 @@ WHERE sandboxes.provider = 'bare';
 SELECT (NOT EXISTS (SELECT FROM tasks WHERE status NOT IN ('completed', 'failed', 'cancelled'))
     AND NOT EXISTS (SELECT FROM sandboxes WHERE verified_at IS NULL AND machine AND state <> 'lost')
     AND NOT EXISTS (SELECT FROM sandboxes WHERE NOT machine AND provider <> 'bare' AND state NOT IN ('gone', 'lost'))
-    -- a create that nobody ever had an answer to may be later than the second look; on a machine of ours it is fenced
+    -- a create request without any answer may take effect after the second check; on hosts, fences prevent that
     AND NOT EXISTS (SELECT FROM sandboxes WHERE verified_at > now() - interval '1 hour' AND machine AND NOT host_bound))::boolean;
 
 -- name: MakePartitions :exec

@@ -1,5 +1,5 @@
 -- name: BeginGuardianCycle :one
--- Beginning it again changes nothing.
+-- BeginGuardianCycle changes no row if the cycle exists.
 INSERT INTO guardian_cycles (id) VALUES (@id) ON CONFLICT (id) DO UPDATE SET id = excluded.id RETURNING *;
 
 -- name: EndGuardianCycle :exec
@@ -15,13 +15,13 @@ SELECT s.id FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
 WHERE omoi_active(t.status, s.ended_at) ORDER BY s.id;
 
 -- name: ActiveOf :many
--- The active sandboxes of an organization, oldest first.
+-- ActiveOf returns the active sandboxes of an organization, oldest first.
 SELECT s.id, t.id AS task_id, t.phase_id FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
 WHERE t.organization_id = @organization_id AND omoi_active(t.status, s.ended_at) ORDER BY s.created_at, s.id;
 
 -- name: ActiveByAnyID :many
--- An id is that of a sandbox first, bare or as omoi-agent reports it, then that of a task, then the one that an agent
--- gave itself, which two may share; in one project, if it is named.
+-- ActiveByAnyID resolves the ID of a sandbox (with or without the prefix agent-), else of a task, else the ID that an
+-- agent reported, which two agents may share. The project is optional.
 SELECT s.id, (CASE @id::text WHEN s.id THEN 1 WHEN 'agent-' || s.id THEN 2 WHEN t.id::text THEN 3
     ELSE 4 END)::integer AS rank
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
@@ -31,8 +31,8 @@ WHERE t.organization_id = @organization_id AND omoi_active(t.status, s.ended_at)
 ORDER BY rank LIMIT 2;
 
 -- name: WatchedSandboxes :many
--- Active ones in the order of their ids, behind after and up to upto; or only one. Who validates the
--- work of a task is not in the task's mode.
+-- WatchedSandboxes returns active sandboxes in order of their IDs, above after and up to upto, or a single one. A
+-- validator has the mode validation instead of the task's mode.
 SELECT s.id, s.partition_month, s.last_sequence, s.counters, s.cost_usd,
     (s.input_tokens + s.output_tokens)::bigint AS tokens, coalesce(s.attempt, 0)::integer AS attempt,
     t.id AS task_id, t.organization_id, t.project_id, t.title, t.description, t.task_type,
@@ -53,7 +53,7 @@ WHERE omoi_active(t.status, s.ended_at) AND (s.id = @one::text OR @one::text = '
 ORDER BY s.id LIMIT @most;
 
 -- name: WordsOfPeople :many
--- Of each sandbox the newest messages of people that its agent has taken up, oldest first.
+-- WordsOfPeople returns the newest messages of users that the agent of each sandbox acknowledged, oldest first.
 SELECT m.sandbox_id, m.id, m.words
 FROM unnest(@ids::text[]) AS b(id)
 CROSS JOIN LATERAL (
@@ -63,8 +63,8 @@ CROSS JOIN LATERAL (
 ) m ORDER BY m.sandbox_id, m.ordinal;
 
 -- name: WatchedEvents :many
--- Of each sandbox the newest ones, oldest first, without heartbeats but the newest, if one came
--- lately.
+-- WatchedEvents returns the newest events of each sandbox, oldest first. Of heartbeats, only the newest one is
+-- included, if it is recent.
 SELECT e.sandbox_id, e.sequence, e.event_type, e.event_data, e.created_at,
     EXISTS (SELECT FROM sandboxes s WHERE s.id = b.id AND s.host_bound)::boolean AS freezes
 FROM (SELECT unnest(@ids::text[]) AS id, unnest(@partition_months::date[]) AS partition_month,
@@ -83,7 +83,7 @@ CROSS JOIN LATERAL (
 ) e ORDER BY e.sandbox_id, e.sequence;
 
 -- name: InsertAnalysis :execrows
--- None where the cycle has one of the sandbox.
+-- InsertAnalysis inserts no row if the cycle has an analysis of the sandbox.
 INSERT INTO guardian_analyses (id, cycle_id, sandbox_id, organization_id, task_id, attempt, spoken_by, verdict,
     alignment_score,
     needs_steering, steering_type, current_focus, confidence, first_seen, last_seen, analysis, subject, rules,
@@ -95,7 +95,7 @@ VALUES (@id, @cycle_id, @sandbox_id, @organization_id, @task_id, @attempt, @spok
 ON CONFLICT (cycle_id, sandbox_id) DO NOTHING;
 
 -- name: ForgetAnalyses :exec
--- Those that led to nothing.
+-- ForgetAnalyses deletes old analyses that led to no intervention.
 DELETE FROM guardian_analyses WHERE id = ANY (ARRAY(
     SELECT g.id FROM guardian_analyses g WHERE g.judged_at < now() - @keep::interval
         AND NOT EXISTS (SELECT FROM interventions i WHERE i.analysis_id = g.id) ORDER BY g.judged_at LIMIT 5000));
@@ -112,17 +112,17 @@ WHERE organization_id = @organization_id AND (sqlc.narg('task_ids')::uuid[] IS N
 ORDER BY judged_at DESC, id DESC LIMIT @max_rows;
 
 -- name: NewestAnalyses :many
--- Of each of these sandboxes the newest one, if it is no older than fresh.
+-- NewestAnalyses returns the newest analysis of each sandbox that is at most fresh old.
 SELECT DISTINCT ON (g.sandbox_id) g.* FROM guardian_analyses g
 WHERE g.sandbox_id = ANY (@ids::text[]) AND g.judged_at > now() - @fresh::interval
 ORDER BY g.sandbox_id, g.judged_at DESC;
 
 -- name: LockSteering :exec
--- Decisions about one sandbox take turns.
+-- LockSteering serializes interventions in one sandbox.
 SELECT pg_advisory_xact_lock(hashtextextended('omoi steering ' || @sandbox_id::text, 0));
 
 -- name: PastInterventions :many
--- What was done about an attempt, or would have been, newest first.
+-- PastInterventions returns the earlier interventions of an attempt, executed or in shadow mode, newest first.
 SELECT i.level, extract(epoch FROM now() - i.planned_at)::float8 AS age, coalesce(m.state IN ('taken_up', 'answered'),
     false)::boolean AS taken
 FROM interventions i LEFT JOIN messages m ON m.id = i.message_id
@@ -139,7 +139,7 @@ VALUES (@id, @analysis_id, @organization_id, @task_id, @sandbox_id, @attempt, @l
     @shadow, @state, @reason, CASE WHEN @state = 'recorded' THEN now() END);
 
 -- name: TellSteering :exec
--- Whoever listens on the bus hears of it under the name of the replaced system.
+-- TellSteering writes a bus event under the name that OmoiOS used.
 INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, payload)
 VALUES (@organization_id, @event_type, @entity_type, @entity_id, @payload);
 
@@ -173,11 +173,11 @@ WHERE i.organization_id = @organization_id AND (sqlc.narg('task_ids')::uuid[] IS
 ORDER BY i.planned_at DESC, i.id DESC LIMIT @max_rows;
 
 -- name: CountSteered :one
--- Interventions that were sent, of an organization.
+-- CountSteered counts the interventions of an organization that were sent.
 SELECT count(*) FROM interventions WHERE organization_id = @organization_id AND state = 'sent';
 
 -- name: WithdrawMessage :execrows
--- Only what the agent has not taken up; with an interrupt what is said after it.
+-- WithdrawMessage expires a message that the agent has not received; for an interrupt also the message after it.
 UPDATE messages m SET state = 'expired', settled_at = now(), lease_until = NULL, reason = @reason
 WHERE m.state = 'accepted' AND (m.id = @id OR (m.key_scope, m.idempotency_key) = (SELECT f.key_scope,
     f.idempotency_key || ':go-on'
@@ -195,8 +195,8 @@ SELECT count(*) AS total, count(*) FILTER (WHERE ended_at IS NOT NULL AND failed
 FROM guardian_cycles;
 
 -- name: Unwatched :one
--- For how long somebody is at work at whom a watcher (a part with a pulse) has not looked: the smaller
--- of its silence and the age of the oldest that is active; below 0 where nobody is at work.
+-- Unwatched returns how long agents have been active without a cycle of the component part: the smaller of its silence
+-- and the age of the oldest active task; below 0: no agent is active.
 SELECT (CASE WHEN count(*) = 0 THEN -1 ELSE least(
     extract(epoch FROM now() - (SELECT p.at FROM component_heartbeats p WHERE p.part = @part)),
     extract(epoch FROM now() - min(coalesce(t.assigned_at, t.updated_at)))) END)::float8 AS seconds
@@ -226,15 +226,15 @@ SELECT * FROM guardian_actions WHERE organization_id = @organization_id AND id =
 UPDATE guardian_actions SET reverted_at = now(), audit_log = audit_log || @noted::jsonb WHERE id = @id RETURNING *;
 
 -- name: ProjectIDOf :one
--- The project that an id speaks of: its own, that of a task, or that of a sandbox.
+-- ProjectIDOf returns the project of an ID: of a project, of a task or of a sandbox.
 SELECT p.id FROM projects p
 WHERE p.organization_id = @organization_id AND (p.id::text = @id::text
     OR p.id = (SELECT t.project_id FROM tasks t WHERE t.id::text = @id::text)
     OR p.id = (SELECT t.project_id FROM sandboxes s JOIN tasks t ON t.id = s.task_id WHERE s.id = @id::text));
 
 -- name: LockProjects :many
--- In the one order in which projects are locked, and no harder than a change of their settings does: the gate notes
--- whom it lets in under a key of the project, while others wait for the gate.
+-- LockProjects locks projects in order of their IDs, in the mode of a change of settings: admission writes slots with
+-- foreign keys to the projects, while other transactions wait for admission.
 SELECT * FROM projects WHERE organization_id = @organization_id AND id = ANY (@ids::uuid[]) AND deleted_at IS NULL
     ORDER BY id FOR NO KEY UPDATE;
 

@@ -1,5 +1,6 @@
 -- name: InsertEvents :exec
--- Arrays side by side in a SELECT cost a fifth less than in FROM, where their rows are kept first.
+-- InsertEvents unnests arrays in the SELECT list, which costs a fifth less than in FROM, where PostgreSQL materializes
+-- the rows.
 INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, source, event_data, late, created_at,
     key)
 SELECT q.id, q.sequence, q.partition_month, q.event_type, q.source, q.event_data::jsonb, q.late,
@@ -33,8 +34,8 @@ VALUES (sqlc.arg(sandbox_id), sqlc.arg(sequence), sqlc.arg(partition_month), sql
     sqlc.arg(fields)::text::jsonb);
 
 -- name: KeepTranscript :exec
--- Each attempt has a row of its own for a session, though its task's later attempts go on with it. What comes late
--- fills no more than a gap, and what is too many is not kept.
+-- KeepTranscript keeps one row per attempt and session, even if later attempts resume the session. A late transcript
+-- only fills a gap, and transcripts above the limit are dropped.
 INSERT INTO transcripts AS t (run_key, session_id, task_id, sandbox_id, metadata, content, cut, updated_at)
 SELECT sqlc.arg(run_key)::text, sqlc.arg(session_id)::text, sqlc.narg(task_id)::uuid, sqlc.arg(sandbox_id)::text,
     sqlc.arg(metadata)::text::jsonb,
@@ -132,7 +133,7 @@ WHERE messages.id = (SELECT m.id FROM messages m WHERE m.sandbox_id = sqlc.arg(s
     AND m.kind = 'interrupt' ORDER BY m.ordinal LIMIT 1);
 
 -- name: DroppedByID :exec
--- Feedback that it told is held again, also where somebody has seen by now that it was taken up.
+-- DroppedByID makes the feedback of the message pending again, even if it was already recorded as acknowledged.
 WITH dropped AS (
     UPDATE messages SET state = 'expired', settled_at = coalesce(sqlc.narg(at)::timestamptz, now()),
         reason = 'The agent ended before it could use the message.'
@@ -148,8 +149,12 @@ UPDATE messages SET state = 'expired', settled_at = coalesce(sqlc.narg(at), now(
     reason = 'The agent left before it took the message up.'
 WHERE messages.sandbox_id = sqlc.arg(sandbox_id) AND state IN ('accepted', 'delivered') AND settled_at IS NULL;
 
+-- name: NoteAgentWaits :exec
+INSERT INTO agent_waits (sandbox_id, since) VALUES (sqlc.arg(sandbox_id), coalesce(sqlc.narg(at)::timestamptz, now()))
+ON CONFLICT (sandbox_id) DO UPDATE SET since = excluded.since;
+
 -- name: NoteAgentBack :exec
--- An agent that was stopped from outside may be started again.
+-- NoteAgentBack clears the exit of an agent, because an agent that was stopped from outside can start again.
 DELETE FROM agent_shutdowns WHERE sandbox_id = sqlc.arg(sandbox_id);
 
 -- name: AnsweredThese :exec
@@ -157,12 +162,13 @@ UPDATE messages SET state = 'answered', answered_at = coalesce(sqlc.narg(at)::ti
 WHERE sandbox_id = sqlc.arg(sandbox_id) AND state = 'taken_up' AND id = ANY (sqlc.arg(ids)::uuid[]);
 
 -- name: AnsweredAll :exec
--- Old workers name none, and win none by a name.
+-- AnsweredAll covers legacy workers, which name no message and acknowledge without a name.
 UPDATE messages SET state = 'answered', answered_at = coalesce(sqlc.narg(at)::timestamptz, now())
 WHERE sandbox_id = sqlc.arg(sandbox_id) AND state = 'taken_up' AND injected AND taker = '';
 
 -- name: NeverConfirmed :exec
--- A legacy worker that waits again and did not confirm what it was given will not: a later confirmation still counts.
+-- NeverConfirmed settles messages that a waiting legacy worker has not acknowledged. A later acknowledgment still
+-- counts.
 UPDATE messages SET settled_at = coalesce(sqlc.narg(at)::timestamptz, now()), lease_until = NULL,
     reason = sqlc.arg(reason)
 WHERE sandbox_id = sqlc.arg(sandbox_id) AND state = 'delivered' AND settled_at IS NULL AND leased_by = '';

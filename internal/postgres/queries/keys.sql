@@ -10,12 +10,17 @@ VALUES (@id, @organization_id, @user_id, @name, @prefix, @hash, @scopes, sqlc.na
 RETURNING *;
 
 -- name: KeyByHash :one
--- Answers live keys only: the database's clock decides.
+-- KeyByHash returns valid keys only, by the time of the database.
 SELECT sqlc.embed(k), u.name AS user_name FROM api_keys k JOIN users u ON u.id = k.user_id
 WHERE k.hash = @hash AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now());
 
+-- name: ValidKey :one
+-- ValidKey is KeyByHash by ID.
+SELECT sqlc.embed(k), u.name AS user_name FROM api_keys k JOIN users u ON u.id = k.user_id
+WHERE k.id = @id AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now());
+
 -- name: TouchKey :exec
--- Writes at most once a minute and key, so that use costs no write.
+-- TouchKey writes at most once a minute per key.
 UPDATE api_keys SET last_used_at = now()
 WHERE id = @id AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute');
 

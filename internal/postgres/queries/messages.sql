@@ -1,5 +1,5 @@
 -- name: MessageSandbox :one
--- Locked, so that no message is accepted while the attempt ends, and none beyond the bound.
+-- MessageSandbox locks the sandbox, so that no message is accepted while the attempt ends or above the limit.
 SELECT s.id, s.state, (s.ended_at IS NOT NULL OR s.state IN ('gone', 'lost'))::boolean AS ended,
     coalesce(t.status, '')::text AS task_status, (t.sandbox_id IS NOT NULL
         AND t.sandbox_id <> s.id)::boolean AS goes_on,
@@ -9,11 +9,11 @@ FROM sandboxes s LEFT JOIN tasks t ON t.id = s.task_id
 WHERE s.id = sqlc.arg(id) FOR NO KEY UPDATE OF s;
 
 -- name: AgentLeft :one
--- A statement of its own: it sees what was written while the lock on the sandbox was waited for.
+-- AgentLeft is a separate statement, so that it sees commits that happened while MessageSandbox waited for its lock.
 SELECT EXISTS (SELECT FROM agent_shutdowns WHERE sandbox_id = sqlc.arg(sandbox_id));
 
 -- name: InsertMessage :one
--- No row where the sender's key is taken.
+-- InsertMessage inserts no row if the idempotency key is taken.
 INSERT INTO messages (id, sandbox_id, kind, content, sender_kind, sender_id, state, reason, key_scope, idempotency_key,
     body_hash, settled_at)
 VALUES (sqlc.arg(id), sqlc.arg(sandbox_id), sqlc.arg(kind), sqlc.arg(content), sqlc.arg(sender_kind),
@@ -34,8 +34,8 @@ SELECT EXISTS (SELECT FROM messages m WHERE m.sandbox_id = sqlc.arg(sandbox_id)
         OR m.leased_by = nullif(sqlc.arg(again)::text, '') AND m.settled_at IS NULL))));
 
 -- name: LeaseMessages :many
--- A poll that is repeated, since its answer was lost, is given the same again. A legacy worker is given a message
--- three times; then it is settled as it stands.
+-- LeaseMessages returns the same messages for a repeated poll, whose response was lost. For a legacy worker, a message
+-- is settled after three deliveries.
 WITH due AS (
     SELECT m.id, sqlc.arg(taker)::text = '' AND m.leased_by = '' AND m.deliveries >= sqlc.arg(times)::integer AS spent
         FROM messages m
@@ -55,7 +55,7 @@ FROM due d WHERE m.id = d.id
 RETURNING m.*;
 
 -- name: AckMessage :execrows
--- One taker wins an open message; the one that has won it may ask again.
+-- AckMessage lets one taker acknowledge an open message. The same taker may repeat the call.
 UPDATE messages SET state = CASE WHEN state = 'answered' THEN state ELSE 'taken_up' END,
     settled_at = coalesce(settled_at, now()), lease_until = NULL, taker = sqlc.arg(taker), reason = ''
 WHERE sandbox_id = sqlc.arg(sandbox_id) AND id = sqlc.arg(id) AND (state IN ('accepted', 'delivered')
@@ -66,7 +66,7 @@ SELECT sqlc.embed(m), s.organization_id, s.task_id
 FROM messages m JOIN sandboxes s ON s.id = m.sandbox_id WHERE m.id = sqlc.arg(id);
 
 -- name: MessageWriter :one
--- What decides whether the agent of a sandbox may write to others.
+-- MessageWriter returns what determines whether the agent of a sandbox may write to other agents.
 SELECT s.organization_id, t.project_id, (s.ended_at IS NOT NULL OR s.state IN ('gone', 'lost'))::boolean AS ended,
     p.agents_may_message, p.name AS project
 FROM sandboxes s JOIN tasks t ON t.id = s.task_id JOIN projects p ON p.id = t.project_id
@@ -77,12 +77,12 @@ SELECT s.id FROM sandboxes s JOIN tasks t ON t.id = s.task_id
 WHERE s.id = sqlc.arg(id) AND t.project_id = sqlc.arg(project_id);
 
 -- name: AgentOfTask :one
--- Empty between attempts.
+-- AgentOfTask returns an empty ID between attempts.
 SELECT coalesce(sandbox_id, '')::text AS sandbox_id FROM tasks WHERE id = sqlc.arg(id)
     AND project_id = sqlc.arg(project_id);
 
 -- name: Interrupters :many
--- Of each of these sandboxes who sent the newest interrupt for which its agent has stopped.
+-- Interrupters returns the sender of the newest interrupt that stopped the agent of each sandbox.
 SELECT DISTINCT ON (sandbox_id) sandbox_id, sender_kind FROM messages
 WHERE sandbox_id = ANY (@ids::text[]) AND kind = 'interrupt' AND state = 'answered'
 ORDER BY sandbox_id, ordinal DESC;

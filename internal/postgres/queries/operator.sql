@@ -10,23 +10,23 @@ INSERT INTO access_sessions (id, organization_id, sandbox_id, visitor, kind, wha
 VALUES (@id, sqlc.narg('organization_id'), @sandbox_id, @visitor, @kind, @what) RETURNING *;
 
 -- name: EndVisit :execrows
--- The first word about its end stays.
+-- EndVisit keeps the first recorded end.
 UPDATE access_sessions SET ended_at = now(), outcome = @outcome
 WHERE id = @id AND sandbox_id = @sandbox_id AND organization_id IS NOT DISTINCT FROM sqlc.narg('organization_id') AND ended_at IS NULL;
 
 -- name: WantLog :one
--- Somebody looks at the log for a while.
+-- WantLog requests the log for the time patience.
 INSERT INTO log_requests (sandbox_id, wanted_until) VALUES (@sandbox_id, now() + @patience::interval)
 ON CONFLICT (sandbox_id) DO UPDATE SET wanted_until = greatest(log_requests.wanted_until, excluded.wanted_until)
 RETURNING now()::timestamptz AS asked_at;
 
 -- name: LogLook :one
--- Whether it was read to its end since it was asked for, and whether that is its last end.
+-- LogLook reports whether the log was read since asked_at, and whether it has ended.
 SELECT coalesce(looked_at >= @asked_at, false)::boolean AS fresh, (kept_at IS NOT NULL)::boolean AS kept
 FROM log_requests WHERE sandbox_id = @sandbox_id;
 
 -- name: LogParts :many
--- As many as go into so many bytes, and one at least.
+-- LogParts returns whole parts up to max_bytes, at least one.
 SELECT p.first, p.last, p.content AS text FROM (
     SELECT l.first, l.last, l.content, sum(l.last - l.first) OVER (ORDER BY l.first) AS total, row_number() OVER (ORDER BY l.first) AS place
     FROM log_parts l WHERE l.sandbox_id = @sandbox_id AND l.last > @after::bigint
@@ -41,7 +41,8 @@ WHERE l.wanted_until > now() AND l.kept_at IS NULL AND s.state IN ('running', 'd
 ORDER BY s.id LIMIT 100;
 
 -- name: LockLog :one
--- Makes the row where there is none yet. Whether its end was kept, and up to where it is stored.
+-- LockLog creates the row if it does not exist, and returns whether the log has ended and up to which position it is
+-- stored.
 INSERT INTO log_requests (sandbox_id) VALUES (@sandbox_id)
 ON CONFLICT (sandbox_id) DO UPDATE SET sandbox_id = excluded.sandbox_id
 RETURNING (kept_at IS NOT NULL)::boolean AS kept,
@@ -60,13 +61,13 @@ UPDATE log_requests SET looked_at = now() WHERE sandbox_id = @sandbox_id;
 UPDATE log_requests SET looked_at = now(), kept_at = now() WHERE sandbox_id = @sandbox_id;
 
 -- name: OverdueSandboxes :one
--- Sandboxes whose attempt has been over for long, and that nobody has seen to be gone.
+-- OverdueSandboxes counts sandboxes whose attempt ended longer than age ago and whose deletion is not verified.
 SELECT count(*)::bigint AS overdue, coalesce(extract(epoch FROM now() - min(ended_at)), 0)::float8 AS oldest
 FROM sandboxes WHERE verified_at IS NULL AND machine AND state <> 'lost'
     AND ended_at < now() - @age::interval;
 
 -- name: RaiseAlert :one
--- Reports whether the alert is new: one that was not repeated for an hour is over, as Alerts has it.
+-- RaiseAlert reports whether the alert is new. An alert that was not repeated for an hour has ended, as in Alerts.
 INSERT INTO alerts AS a (source, text) VALUES (@source, @text)
 ON CONFLICT (source) DO UPDATE SET text = excluded.text, at = now(),
     since = CASE WHEN a.at > now() - interval '1 hour' THEN a.since ELSE now() END
@@ -76,9 +77,9 @@ RETURNING (since = now())::boolean AS raised;
 DELETE FROM alerts WHERE source = @source;
 
 -- name: Alerts :many
--- An alert that was not repeated for an hour belongs to a host that no longer runs.
+-- Alerts excludes alerts that were not repeated for an hour: their host no longer runs.
 SELECT text FROM alerts WHERE at > now() - interval '1 hour' ORDER BY since, source;
 
 -- name: LogEnd :one
--- Up to where a log is stored.
+-- LogEnd returns the position up to which a log is stored.
 SELECT coalesce(max(last), 0)::bigint FROM log_parts WHERE sandbox_id = @sandbox_id;

@@ -6,7 +6,7 @@ VALUES (@id, @organization_id, @name, @description, @repo, @default_branch, @max
 RETURNING *;
 
 -- name: EnsureProject :exec
--- Makes the project of a repository unless the organization has it, or another project of that name.
+-- EnsureProject creates the project of a repository, unless the organization has one with the repository or the name.
 INSERT INTO projects (id, organization_id, name, repo, max_slots)
 VALUES (@id, @organization_id, @name, @repo, @max_slots)
 ON CONFLICT DO NOTHING;
@@ -18,7 +18,7 @@ SELECT * FROM projects WHERE organization_id = @organization_id AND repo = @repo
 SELECT * FROM projects WHERE organization_id = @organization_id AND id = @id AND deleted_at IS NULL;
 
 -- name: IDByKey :one
--- The project, task or ticket that has the key; the forms of their keys differ.
+-- IDByKey returns the project, task or ticket with the key; their keys have different forms.
 SELECT p.id::text FROM projects p WHERE p.organization_id = @organization_id AND p.key = @key AND p.deleted_at IS NULL
 UNION ALL SELECT t.id::text FROM tasks t WHERE t.organization_id = @organization_id AND t.key = @key
 UNION ALL SELECT k.id::text FROM tickets k JOIN projects p ON p.id = k.project_id
@@ -51,15 +51,15 @@ WHERE organization_id = @organization_id AND id = @id AND deleted_at IS NULL
 RETURNING *;
 
 -- name: OpenProject :one
--- A project that accepts tasks; it is not deleted before this transaction has ended.
+-- OpenProject locks a project that accepts tasks, so that it is not deleted before the transaction ends.
 SELECT id FROM projects WHERE id = @id AND deleted_at IS NULL FOR KEY SHARE;
 
 -- name: LockProject :one
--- A project that accepts no task until this transaction has ended.
+-- LockProject locks a project, so that it accepts no task before the transaction ends.
 SELECT * FROM projects WHERE organization_id = @organization_id AND id = @id AND deleted_at IS NULL FOR UPDATE;
 
 -- name: ProjectOpenTasks :many
--- Tasks of a project that have not ended, or whose sandbox may still exist.
+-- ProjectOpenTasks returns tasks of a project that have not ended, or whose sandbox may still exist.
 SELECT t.id, t.key, t.title, t.status FROM tasks t
 WHERE t.project_id = @project_id AND (t.status NOT IN ('completed', 'failed', 'cancelled') OR EXISTS (
     SELECT FROM sandboxes s WHERE s.task_id = t.id AND s.verified_at IS NULL
@@ -67,13 +67,13 @@ WHERE t.project_id = @project_id AND (t.status NOT IN ('completed', 'failed', 'c
 ORDER BY t.created_at, t.id;
 
 -- name: ProjectContents :one
--- What a deletion keeps, and the kinds of the credentials that it deletes.
+-- ProjectContents counts what a deletion keeps, and returns the kinds of the credentials that it deletes.
 SELECT (SELECT count(*) FROM tasks t WHERE t.project_id = @project_id)::integer AS tasks,
     (SELECT count(*) FROM tickets k WHERE k.project_id = @project_id)::integer AS tickets,
     ARRAY(SELECT c.kind FROM credentials c WHERE c.project_id = @project_id ORDER BY c.kind)::text[] AS credentials;
 
 -- name: MarkProjectDeleted :exec
--- Nothing listens for its pull requests any more, and nothing binds its budget.
+-- MarkProjectDeleted also turns off feedback and the budget.
 UPDATE projects SET deleted_at = now(), updated_at = now(), on_feedback = 'off', budget = '{}' WHERE id = @id;
 
 -- name: DropProjectCredentials :exec

@@ -1,5 +1,5 @@
 -- name: EventBySequence :one
--- With its large fields.
+-- EventBySequence returns an event with its large fields.
 SELECT e.sequence, e.event_type, e.source,
     CASE WHEN e.cut THEN omoi_full_event(e.partition_month, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END::jsonb AS event_data,
     e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt,
@@ -21,7 +21,7 @@ FROM sandboxes s JOIN sandbox_events e ON e.partition_month = s.partition_month 
 WHERE s.id = sqlc.arg(sandbox_id);
 
 -- name: IntegrityGaps :many
--- The stretches of 1..last_sequence that hold no event.
+-- IntegrityGaps returns the ranges of 1..last_sequence without events.
 SELECT (e.before + 1)::bigint AS first, (e.sequence - 1)::bigint AS last FROM (
     SELECT x.sequence, coalesce(lag(x.sequence) OVER (ORDER BY x.sequence), 0) AS before FROM (
         SELECT e.sequence FROM sandboxes s JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id
@@ -34,7 +34,7 @@ SELECT (e.before + 1)::bigint AS first, (e.sequence - 1)::bigint AS last FROM (
 SELECT spool_id, watermark FROM event_spools WHERE sandbox_id = sqlc.arg(sandbox_id) ORDER BY spool_id;
 
 -- name: SpecProgress :one
--- Without the outputs of the phases, which nobody asks for here.
+-- SpecProgress omits the outputs of the phases, which the caller does not use.
 SELECT p.spec_id, p.status, p.current_phase, p.progress, p.started, p.completed, p.last_completed, p.last_completed_at,
     p.execution_completed_at, p.execution_failed_at, p.criteria, clock_timestamp()::timestamptz AS now FROM spec_progress p WHERE p.sandbox_id = sqlc.arg(sandbox_id);
 

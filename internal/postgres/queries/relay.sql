@@ -1,6 +1,6 @@
 -- name: LeaseRelays :many
--- What is due and leased by nobody: commands and admissions, events where the bucket has
--- room, and what a relay left behind that died. slow is for a task with too many digests.
+-- LeaseRelays leases due rows without a lease: commands and admissions, events if the rate limit allows them, and rows
+-- of a crashed relay. The parameter slow applies to tasks with too many digests.
 WITH asked AS (
     SELECT r.task_id, r.leased_by <> '' AS crashed FROM task_outbox r
     WHERE r.due_at <= now() AND (r.lease_until IS NULL OR r.lease_until <= now())
@@ -31,7 +31,7 @@ RETURNING r.task_id, coalesce(r.sandbox_id, '')::text AS sandbox_id, r.admit, r.
 
 -- name: RelayCommands :many
 SELECT c.id, c.kind, (c.claimed_by IS NOT NULL)::boolean AS claimed, coalesce(c.args ->> 'traceparent',
-    '')::text AS trace,
+    '')::text AS trace, coalesce(c.args ->> 'checkpoint', '')::text AS checkpoint,
     c.created_at, t.key, t.title, t.description, t.status
 FROM commands c JOIN tasks t ON t.id = c.task_id
 WHERE c.task_id = sqlc.arg(task_id) AND c.sent_at IS NULL AND c.state = 'accepted'
@@ -45,8 +45,8 @@ UPDATE commands SET state = sqlc.arg(state), reason = sqlc.arg(reason), settled_
 WHERE id = sqlc.arg(id) AND state = 'accepted';
 
 -- name: LeftSandboxes :many
--- Sandboxes of attempts that are over, which nobody has seen to be gone; recent: they have not
--- been over for wait.
+-- LeftSandboxes returns the sandboxes of ended attempts that may still exist; recent: the attempt ended at most wait
+-- ago.
 SELECT s.id, a.number, (a.ended_at > now() - @wait::interval)::boolean AS recent
 FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
 WHERE a.task_id = @task_id AND a.ended_at IS NOT NULL AND s.gone_at IS NULL AND s.verified_at IS NULL
@@ -57,12 +57,12 @@ ORDER BY a.number;
 SELECT granted_at FROM slots WHERE task_id = sqlc.arg(task_id);
 
 -- name: RecallEvents :exec
--- A relay that died had taken these events up; they are due again.
+-- RecallEvents makes events due again that a crashed relay had taken.
 UPDATE sandboxes SET events_due_at = now()
 WHERE id = sqlc.arg(id) AND events_due_at IS NULL AND last_sequence > relayed;
 
 -- name: TakeEvents :one
--- Events that come from now on are due by themselves.
+-- TakeEvents clears the due time. Later events set it again.
 UPDATE sandboxes SET events_due_at = NULL
 WHERE id = sqlc.arg(id) AND events_due_at <= now()
 RETURNING last_sequence, relayed;
@@ -80,8 +80,8 @@ WHERE id = sqlc.arg(id) AND relayed = sqlc.arg(before)::bigint;
 SELECT task_id FROM task_outbox WHERE task_id = sqlc.arg(task_id) AND leased_by = sqlc.arg(owner) FOR UPDATE;
 
 -- name: SettleRelay :one
--- Runs under the lock of LockRelay, so that it sees what was asked for meanwhile. again
--- says that something is due at once.
+-- SettleRelay runs under the lock of LockRelay, so that it sees commands that arrived meanwhile. The result again is
+-- true if more is due at once.
 WITH next AS (
     SELECT r.task_id,
         r.admit AND NOT (sqlc.arg(told)::boolean AND sqlc.narg(granted_at)::timestamptz IS NOT DISTINCT FROM
@@ -108,12 +108,12 @@ RETURNING (coalesce(r.lease_until, now()) <= now() AND (coalesce(r.due_at <= now
     SELECT FROM sandboxes s WHERE s.id = r.sandbox_id AND s.events_due_at <= now())))::boolean AS again;
 
 -- name: EndRelayPauses :exec
--- A row that another transaction holds is not at its pause, or has it ended there.
+-- EndRelayPauses skips rows that another transaction has locked, which are not in a pause.
 UPDATE task_outbox SET lease_until = NULL WHERE task_id IN (
     SELECT r.task_id FROM task_outbox r WHERE r.lease_until > now() AND r.leased_by = '' FOR UPDATE SKIP LOCKED);
 
 -- name: SweepEvents :exec
--- Events of sandboxes that no task looks at any more are not for the relay.
+-- SweepEvents clears due events of sandboxes that no relay row names.
 UPDATE sandboxes SET events_due_at = NULL WHERE id IN (
     SELECT s.id FROM sandboxes s
     WHERE s.events_due_at <= now() AND NOT EXISTS (SELECT FROM task_outbox r WHERE r.sandbox_id = s.id)

@@ -6,8 +6,8 @@ FROM sandboxes s WHERE s.id = @id;
 UPDATE sandboxes SET state = 'creating', transport = @transport WHERE id = @id AND state IN ('intended', 'creating');
 
 -- name: SandboxRunning :execrows
--- It was made when its provider says, by whose clock that lies between the intent and now, else at
--- the first answer. That settles its price too.
+-- SandboxRunning stores the creation time of the provider, bounded by the intent and now; without one, the time of the
+-- first response. The creation time also fixes the price.
 UPDATE sandboxes SET state = 'running', provider_id = nullif(@provider_id::text, ''), isolation = @isolation,
     adopted_at = CASE WHEN @adopted::boolean THEN coalesce(adopted_at, now()) ELSE adopted_at END,
     made_at = coalesce(made_at, least(greatest(coalesce(sqlc.narg('created_at')::timestamptz, now()), created_at), now())),
@@ -29,7 +29,7 @@ UPDATE sandboxes SET gone_at = coalesce(gone_at, now()), ended_at = coalesce(end
 WHERE id = @id;
 
 -- name: SandboxVerified :execrows
--- There is nothing to verify of what is no machine of ours.
+-- SandboxVerified does not verify sandboxes of providers without machines.
 UPDATE sandboxes SET gone_at = coalesce(gone_at, now()), ended_at = coalesce(ended_at, now()), state = 'gone',
     verified_at = CASE WHEN NOT machine THEN verified_at ELSE coalesce(verified_at, now()) END
 WHERE id = @id;
@@ -39,7 +39,7 @@ UPDATE sandboxes SET state = CASE WHEN state = 'gone' THEN state ELSE 'lost' END
 WHERE id = @id;
 
 -- name: SalvageLost :execrows
--- Its work is lost since the last thing that it said.
+-- SalvageLost records the work of a sandbox as lost since its last event.
 UPDATE sandboxes SET salvage = coalesce(salvage, jsonb_build_object('kind', 'lost', 'files', 0, 'bytes', 0,
     'lost_since', coalesce(last_event_at, started_at, created_at)))
 WHERE id = @id;
@@ -48,7 +48,7 @@ WHERE id = @id;
 UPDATE sandboxes SET salvage = @salvage WHERE id = @id;
 
 -- name: Pulse :one
--- Ages in seconds by the clock of the database; -1: never.
+-- Pulse returns ages in seconds by the time of the database; -1: never.
 SELECT s.partition_month, s.last_sequence, coalesce(extract(epoch FROM now() - a.assigned_at), -1)::float8 AS assigned,
     coalesce(extract(epoch FROM now() - s.last_event_at), -1)::float8 AS beat,
     coalesce(extract(epoch FROM now() - s.last_work_at), -1)::float8 AS work,
@@ -58,7 +58,7 @@ FROM sandboxes s LEFT JOIN attempts a ON a.sandbox_id = s.id
 WHERE s.id = @id;
 
 -- name: NewestEvents :many
--- The newest event of each of the types, and the newest that is no heartbeat.
+-- NewestEvents returns the newest event of each type.
 SELECT e.event_type, e.sequence, e.event_data, extract(epoch FROM now() - e.created_at)::float8 AS age
 FROM unnest(@types::text[]) AS q(event_type)
 JOIN LATERAL (
@@ -69,14 +69,14 @@ JOIN LATERAL (
 ORDER BY e.sequence DESC;
 
 -- name: NewestSign :many
--- The newest event that is no heartbeat.
+-- NewestSign returns the newest event other than those that come without an act of the agent.
 SELECT event_type, sequence FROM sandbox_events
 WHERE partition_month = @partition_month AND sandbox_id = @sandbox_id AND NOT event_type = ANY (@heartbeats::text[])
 ORDER BY sequence DESC LIMIT 1;
 
 -- name: OutageSeconds :one
--- How long the part was down within the last seconds: recorded outages, and the one that may
--- be under way. A part that has never beaten has always been down.
+-- OutageSeconds returns how long the component was down within the lookback: recorded outages, and a current one. A
+-- component without any heartbeat counts as down.
 SELECT (CASE WHEN p.part IS NULL THEN extract(epoch FROM @lookback::interval) ELSE
     coalesce((SELECT sum(extract(epoch FROM least(o.until, now()) - greatest(o.since, now() - @lookback::interval)))
         FROM outages o WHERE o.part = @part AND o.until > now() - @lookback::interval), 0)
@@ -86,7 +86,7 @@ SELECT (CASE WHEN p.part IS NULL THEN extract(epoch FROM @lookback::interval) EL
 FROM (SELECT true) AS once LEFT JOIN component_heartbeats p ON p.part = @part;
 
 -- name: Beat :exec
--- Writes down the silence before this beat if it was too long.
+-- Beat records the silence before this heartbeat as an outage, if it was too long.
 WITH former AS (
     SELECT part, at FROM component_heartbeats WHERE part = @part FOR UPDATE
 ), silence AS (
@@ -106,7 +106,7 @@ ON CONFLICT (id) DO NOTHING;
 SELECT content FROM stored_texts WHERE id = @id;
 
 -- name: MarkReappeared :exec
--- One that was verified gone is there again: its row takes it up, at a time after its deletion, and nobody has seen it to be gone since.
+-- MarkReappeared returns a verified sandbox to the state deleting, with adopted_at after its deletion.
 UPDATE sandboxes SET adopted_at = now(), gone_at = NULL, verified_at = NULL, state = 'deleting', deleted_at = coalesce(deleted_at, created_at),
     provider_id = coalesce(nullif(@provider_id::text, ''), provider_id),
     made_at = coalesce(made_at, least(greatest(sqlc.narg('created_at')::timestamptz, created_at), now())),
@@ -115,13 +115,14 @@ UPDATE sandboxes SET adopted_at = now(), gone_at = NULL, verified_at = NULL, sta
 WHERE id = @id AND verified_at IS NOT NULL;
 
 -- name: CountReappeared :one
--- Those that were there again and are not verified gone since; the first one stands for all.
+-- CountReappeared counts the sandboxes that exist again after verification and are not verified since, with the ID of
+-- one.
 SELECT count(*)::bigint AS again, coalesce(min(id), '')::text AS id FROM sandboxes
 WHERE verified_at IS NULL AND machine AND state <> 'lost' AND adopted_at > deleted_at;
 
 -- name: SandboxSeen :exec
--- A look found it there: it was made, whoever could not write that, and it is not gone after all.
--- What its provider's clock says lies between the intent and now.
+-- SandboxSeen records that a sandbox exists and clears its absence. The creation time of the provider is bounded by the
+-- intent and now.
 UPDATE sandboxes SET provider_id = coalesce(provider_id, nullif(@provider_id::text, '')),
     made_at = coalesce(made_at, least(greatest(sqlc.narg('created_at')::timestamptz, created_at), now())),
     price_per_second = coalesce(price_per_second, (@prices::jsonb -> provider ->> 'per_second')::float8),
@@ -136,7 +137,7 @@ UPDATE sandboxes SET read_at = coalesce(read_at, now()) WHERE id = @id;
 UPDATE sandboxes SET unsent = true WHERE id = @id;
 
 -- name: SandboxUnmade :execrows
--- Ends a row whose making never began; whoever would begin now is refused by its state.
+-- SandboxUnmade ends a row whose sandbox was never requested. The new state rejects a later create.
 UPDATE sandboxes SET state = 'gone', gone_at = now(), ended_at = coalesce(ended_at, now()), verified_at = now()
 WHERE id = @id AND state = 'intended';
 
@@ -144,13 +145,13 @@ WHERE id = @id AND state = 'intended';
 SELECT last_sequence FROM sandboxes WHERE id = sqlc.arg(id);
 
 -- name: TokenOver :one
--- Whether the token of a sandbox has ended: an hour after the sandbox was verified gone.
+-- TokenOver reports whether the token of a sandbox has ended: one hour after its deletion was verified.
 SELECT omoi_token_ended(verified_at, machine, state, gone_at) AS over
 FROM sandboxes WHERE id = sqlc.arg(id);
 
 -- name: SandboxesAtWork :many
--- Those in reach of a host whose agents were started and are not known to have ended. Of those that are
--- tailed the tail tells.
+-- SandboxesAtWork returns the sandboxes within reach of a host whose agents have started and are not known to have
+-- ended. Sandboxes of the pull transport are excluded, because the pull relay detects their ends.
 SELECT s.id, t.id::text AS task_id, s.labels, (now() - greatest(s.started_at, s.last_event_at))::interval AS silent
 FROM sandboxes s JOIN attempts a ON a.sandbox_id = s.id JOIN tasks t ON t.id = a.task_id
 WHERE s.state = 'running' AND s.verified_at IS NULL AND s.machine

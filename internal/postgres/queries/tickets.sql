@@ -27,7 +27,7 @@ ORDER BY k.created_at DESC, k.id DESC
 LIMIT @max_rows;
 
 -- name: BlockingTasks :many
--- Of each ticket the oldest task that failed, else the oldest that waits for one that did.
+-- BlockingTasks returns the oldest failed task of each ticket, else the oldest task that waits for a failed one.
 SELECT DISTINCT ON (t.ticket_id) t.ticket_id, t.id, t.status, coalesce(t.error_message, '')::text AS error_message,
     coalesce((SELECT x.id::text FROM task_dependencies d JOIN tasks x ON x.id = d.depends_on
         WHERE d.task_id = t.id AND x.status IN ('failed', 'cancelled') ORDER BY x.created_at, x.id LIMIT 1), '')::text AS waits_for

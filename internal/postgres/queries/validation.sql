@@ -1,5 +1,6 @@
 -- name: AcceptedVerdict :one
--- The last verdict of this sandbox. For a foreign one also the verdict of another that is accepted and not carried out.
+-- AcceptedVerdict returns the last verdict of a sandbox. For a foreign sandbox, an accepted verdict of another sandbox
+-- counts too.
 SELECT * FROM commands
 WHERE task_id = @task_id AND kind = 'verdict' AND state IN ('accepted', 'carried_out')
     AND (args ->> 'sandbox_id' = @sandbox_id::text OR @is_foreign::boolean AND state = 'accepted' AND args ->> 'sandbox_id' <> '')
@@ -9,7 +10,7 @@ ORDER BY ordinal DESC LIMIT 1;
 SELECT EXISTS (SELECT FROM attempts WHERE task_id = @task_id AND sandbox_id = @sandbox_id);
 
 -- name: LastWorkAttempt :one
--- The newest one that was to do the work, not to judge it.
+-- LastWorkAttempt returns the newest attempt that is not a validator.
 SELECT number, sandbox_id, head_commit FROM attempts WHERE task_id = @task_id AND kind <> 'validation' ORDER BY number DESC LIMIT 1;
 
 -- name: InsertReview :exec
@@ -24,11 +25,11 @@ SELECT * FROM validation_reviews WHERE task_id = @task_id ORDER BY round;
 SELECT coalesce(settings -> 'validate' = 'true', false)::boolean FROM projects WHERE id = @id;
 
 -- name: AcceptedPass :one
--- The verdict for which the work is being published.
+-- AcceptedPass returns the verdict for which the work is being published.
 SELECT * FROM commands WHERE task_id = @task_id AND kind = 'verdict' AND state = 'accepted' AND args -> 'ok' = 'true'
 ORDER BY ordinal DESC LIMIT 1;
 
 -- name: VerdictDue :one
--- Whether a verdict of this sandbox is accepted, and the task has not been told of it or not settled it.
+-- VerdictDue reports whether a verdict of this sandbox is accepted and not settled.
 SELECT EXISTS (SELECT FROM sandboxes s JOIN commands c ON c.task_id = s.task_id
     WHERE s.id = @sandbox_id AND c.kind = 'verdict' AND c.state = 'accepted' AND c.args ->> 'sandbox_id' = s.id);

@@ -1,6 +1,6 @@
 -- name: ActiveLife :many
--- Of each active sandbox of an organization, oldest first, what is known of the life in it. For its newest heartbeat and
--- its end the newest 1,000 events are looked at.
+-- ActiveLife returns the activity of each active sandbox of an organization, oldest first. The newest heartbeat and the
+-- completion are searched in the newest 1,000 events.
 SELECT s.id, s.last_work_at, clock_timestamp()::timestamptz AS now, (b.created_at IS NOT NULL)::boolean AS beats,
     coalesce(b.created_at, now())::timestamptz AS beat_at, coalesce(b.status, '')::text AS beat_status,
     EXISTS (SELECT FROM sandbox_events e WHERE e.partition_month = s.partition_month AND e.sandbox_id = s.id AND e.event_type = @completed::text

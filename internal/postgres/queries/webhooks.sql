@@ -1,6 +1,6 @@
 -- name: FeedbackTask :one
--- The newest task whose pull request or branch it is, the first of that pull request, and whether those who talk under
--- the name of its opener are people: a person opened it with his own token, and no agent has that.
+-- FeedbackTask returns the newest task of a pull request or branch, the first task of that pull request, and whether
+-- its opener's account belongs to a user: the user's own token opened it, and no agent has that token.
 SELECT t.id, t.organization_id, coalesce(f.root_id, t.id)::uuid AS root_id, p.on_feedback,
     (EXISTS (SELECT FROM credentials c WHERE c.user_id = t.user_id AND c.kind = 'github')
         AND NOT coalesce(t.execution_config -> 'credentials' ? 'github', false))::boolean AS opened_by_person,
@@ -13,7 +13,8 @@ WHERE lower(p.repo) = lower(@repo::text) AND p.repo <> ''
 ORDER BY t.created_at DESC, t.id DESC LIMIT 1;
 
 -- name: InsertFeedback :execrows
--- No row where it was taken before, is known under another id, or says what was told already.
+-- InsertFeedback inserts no row for a known delivery, a known content, or a commit that already has feedback if whole
+-- is set.
 INSERT INTO feedback (id, delivery, digest, root_id, kind, subject, commit, author, note, said, url, due_at)
 SELECT @id, @delivery, @digest, @root_id, @kind, @subject, @commit, @author, @note, @said, @url,
     now() + @settle::interval
@@ -24,7 +25,7 @@ ON CONFLICT DO NOTHING;
 SELECT count(*) FROM feedback WHERE root_id = @root_id;
 
 -- name: PruneFeedback :exec
--- Each that comes takes away what nobody needs: a replay of it is too old by now.
+-- PruneFeedback runs with each new feedback and deletes old ignored feedback: a replay of it is too old by now.
 DELETE FROM feedback WHERE id = ANY (ARRAY(
     SELECT f.id FROM feedback f WHERE f.state = 'ignored' AND f.created_at < now() - @keep::interval
     ORDER BY f.created_at LIMIT 50 FOR UPDATE SKIP LOCKED));
@@ -35,7 +36,8 @@ ON CONFLICT (root_id) DO UPDATE SET state = excluded.state, at = excluded.at
     WHERE pull_request_states.at <= excluded.at;
 
 -- name: HeardFeedback :exec
--- What an agent has taken up is heard; what it did not take up before it left is held again.
+-- HeardFeedback records feedback that an agent acknowledged, and makes feedback pending again that the agent did not
+-- read before it exited.
 UPDATE feedback f SET state = CASE WHEN m.state IN ('taken_up', 'answered') THEN 'heard' ELSE 'held' END,
     due_at = now(),
     message_id = CASE WHEN m.state IN ('taken_up', 'answered') THEN f.message_id END,
@@ -45,22 +47,29 @@ FROM messages m WHERE f.state = 'sent' AND m.id = f.message_id AND (m.state NOT 
         AND s.ended_at IS NOT NULL));
 
 -- name: DueFeedback :many
--- The pull requests for which something is due.
+-- DueFeedback returns the pull requests with due feedback.
 SELECT root_id FROM feedback WHERE state = 'held' AND due_at <= now() GROUP BY root_id ORDER BY min(due_at) LIMIT @most;
 
 -- name: TryFeedback :one
--- One process at a time works on a pull request; it lets go at the end of its transaction.
+-- TryFeedback locks a pull request for one process until its transaction ends.
 SELECT pg_try_advisory_xact_lock(hashtextextended('omoi feedback ' || @root_id::text, 0));
+
+-- name: LockFollowUps :exec
+-- LockFollowUps waits for the lock of TryFeedback.
+SELECT pg_advisory_xact_lock(hashtextextended('omoi feedback ' || @root_id::text, 0));
 
 -- name: HeldFeedback :many
 SELECT id, note, said, url, (extract(epoch FROM now() - created_at))::double precision AS age
 FROM feedback WHERE root_id = @root_id AND state = 'held' ORDER BY ordinal FOR UPDATE;
 
 -- name: FeedbackChain :one
--- The newest task of a pull request, and what decides whether it is told.
+-- FeedbackChain returns the newest task of a pull request, and what determines its handling: started is the number of
+-- follow-up tasks that feedback created, rounds of all.
 SELECT sqlc.embed(t), p.on_feedback, p.repo, coalesce(s.state, '')::text AS pull_state,
-    (SELECT count(*) FROM follow_ups f WHERE f.root_id = @root_id)::integer AS rounds
+    r.rounds, r.started
 FROM tasks t JOIN projects p ON p.id = t.project_id LEFT JOIN pull_request_states s ON s.root_id = @root_id
+CROSS JOIN (SELECT count(*)::integer AS rounds, (count(*) FILTER (WHERE NOT x.user_requested))::integer AS started
+    FROM follow_ups f JOIN tasks x ON x.id = f.task_id WHERE f.root_id = @root_id) r
 WHERE t.id = @root_id OR t.id IN (SELECT f.task_id FROM follow_ups f WHERE f.root_id = @root_id)
 ORDER BY t.created_at DESC, t.id DESC LIMIT 1;
 
@@ -76,9 +85,8 @@ WHERE id = ANY (@ids::uuid[]);
 UPDATE feedback SET reason = @reason, due_at = now() + @pause::interval WHERE id = ANY (@ids::uuid[]);
 
 -- name: GoOnWith :exec
--- A task goes on with branch and pull request of another; nobody asked for it in person. It begins at the head that
--- the branch has by then, which is noted with the branch.
-UPDATE tasks t SET user_requested = false, branch_name = o.branch_name,
+-- GoOnWith gives a follow-up task the branch and pull request of another one. The base commit is stored later with the branch.
+UPDATE tasks t SET user_requested = @user_requested, branch_name = o.branch_name,
     pull_request_url = o.pull_request_url, pull_request_number = o.pull_request_number
 FROM tasks o WHERE t.id = @id AND o.id = @follows;
 

@@ -18,15 +18,16 @@ import (
 
 const (
 	defaultExecTimeout = time.Minute
-	// endPatience is how long a command that is out of time may take to die.
+	// endPatience is the time that a timed-out command gets to die.
 	endPatience = 20 * time.Second
-	// chunk is how much of each stream comes with one call.
+	// chunk is the maximum number of bytes of each stream that one call returns.
 	chunk = 512 << 10
 )
 
-// Attach runs a command in a session of its own, beside the agent or after its end. What it says comes as it is said, whatever its
-// length; its input is read to the end first, unless it has a terminal. Its whole tree is dead when Attach returns.
-// It answers [task.CodeUnavailable] when the time is over, and with ctx's error if that ends first.
+// Attach runs a command in its own session, while the agent runs or after its end. Output arrives while the command
+// runs, whatever its length. Without a terminal, Attach reads the whole input before the command starts. When Attach
+// returns, all processes of the command are dead. A timeout is [task.CodeUnavailable]; if ctx ends first, the error
+// wraps that of ctx.
 func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command, streams sandbox.Streams) (int, error) {
 	if err := cmd.Check(); err != nil {
 		return -1, err
@@ -47,15 +48,15 @@ func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbo
 	return code, err
 }
 
-// execution is one command under way.
+// execution is one running command.
 type execution struct {
 	tb      *toolbox
-	id      string // of its session
+	id      string // of the session
 	dir     string
-	there   func(ctx context.Context) error // says why the sandbox does not run any more
+	there   func(ctx context.Context) error // returns an error if the sandbox no longer runs
 	streams sandbox.Streams
-	begins  time.Duration // in which a command at a terminal has to
-	time    time.Duration // of the command, from its start to its end; at a terminal with all that precedes it
+	begins  time.Duration // time until a command with a terminal must start
+	time    time.Duration // timeout of the command from its start; with a terminal, from the call of Attach
 }
 
 func (e execution) run(ctx context.Context, env string) (int, error) {
@@ -75,7 +76,7 @@ func (e execution) run(ctx context.Context, env string) (int, error) {
 	return code, err
 }
 
-// beginIn is begin within a time.
+// beginIn calls begin with a timeout.
 func (e execution) beginIn(ctx context.Context, patience time.Duration, env string) error {
 	within, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -86,7 +87,7 @@ func (e execution) beginIn(ctx context.Context, patience time.Duration, env stri
 	return err
 }
 
-// begin runs a script of ours in a session of its own, which runs the command.
+// begin starts a script in its own session; the script runs the command.
 func (e execution) begin(ctx context.Context, env string) error {
 	stdin := e.streams.Stdin
 	if stdin == nil {
@@ -102,8 +103,8 @@ func (e execution) begin(ctx context.Context, env string) error {
 	return e.tb.run(ctx, e.id, "sh "+e.dir+"/run "+e.dir)
 }
 
-// finish ends what is left of the command, for a while longer than the caller lives, and removes what it was given and what it said.
-// What cannot be removed goes with the sandbox.
+// finish kills the rest of the command, and removes its folder with input and output. finish continues after ctx ends.
+// If it fails, the folder stays until the sandbox is deleted.
 func (e execution) finish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience+readTimeout)
 	defer cancel()
@@ -115,7 +116,7 @@ func (e execution) finish(ctx context.Context) {
 	e.tb.endSession(ctx, e.id)
 }
 
-// follow hands on what the command says until it has ended and all is said.
+// follow copies the output of the command until the command has ended and all output is copied.
 func (e execution) follow(ctx context.Context) (int, error) {
 	for out, errs := int64(0), int64(0); ; {
 		got, err := e.more(ctx, out, errs)
@@ -126,7 +127,7 @@ func (e execution) follow(ctx context.Context) (int, error) {
 			if gone := e.there(ctx); !passing(err) || gone != nil && !passing(gone) {
 				return -1, cmp.Or(gone, err)
 			}
-			_ = wait.For(ctx, time.Second) // the next round sees why it ended
+			_ = wait.For(ctx, time.Second) // the next iteration finds the reason
 			continue
 		}
 		if err := got.show(e.streams); err != nil {
@@ -139,10 +140,10 @@ func (e execution) follow(ctx context.Context) (int, error) {
 	}
 }
 
-// beyond is an offset behind all that a command may say: nothing is asked for from there.
+// beyond is an offset after the end of any output: a read from there returns nothing.
 const beyond = 1 << 50
 
-// after is the offset of what to ask for next. A writer that discards the rest is sent no more of it.
+// after returns the next offset to read. If the writer discards further output, the offset is [beyond].
 func after(offset int64, got []byte, to io.Writer) int64 {
 	if out, bounded := to.(*sandbox.Output); bounded && out.Full() {
 		return beyond
@@ -150,7 +151,7 @@ func after(offset int64, got []byte, to io.Writer) int64 {
 	return offset + int64(len(got))
 }
 
-// news is what a command said since the last look.
+// news is the output of a command since the last call, and whether the command has ended.
 type news struct {
 	ended     bool
 	code      int

@@ -17,7 +17,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// A sandbox without the address of its toolbox is asked for it.
+// TestToolbox_AddressIsAskedFor checks that the address of the toolbox is requested if the sandbox does not name it.
 func TestToolbox_AddressIsAskedFor(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -32,8 +32,9 @@ func TestToolbox_AddressIsAskedFor(t *testing.T) {
 	require.Equal(t, "https://proxy.example/toolbox/box", tb.base)
 }
 
-// A person who can type nothing, not even Ctrl-C, is not kept waiting for a shell that hangs.
-func TestAShellThatNeverBeginsIsGivenUp(t *testing.T) {
+// TestTerminal_ShellHangs checks that a terminal whose shell never starts the command is closed: no input reaches it,
+// not even Ctrl-C.
+func TestTerminal_ShellHangs(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasSuffix(r.URL.Path, "/connect") {

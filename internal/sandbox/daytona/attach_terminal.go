@@ -17,7 +17,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// terminal types the command at a shell of Daytona's and shows what it says.
+// terminal types the command into a shell of Daytona and copies its output.
 func (e execution) terminal(ctx context.Context, env string) (int, error) {
 	if err := e.tb.furnish(ctx, e.dir, prepared(e.dir, scriptShell, env)); err != nil {
 		return -1, err
@@ -29,23 +29,25 @@ func (e execution) terminal(ctx context.Context, env string) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	defer conn.CloseNow() //nolint:errcheck // it is over
+	defer conn.CloseNow() //nolint:errcheck // may be closed already
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if err := conn.Write(ctx, websocket.MessageBinary, []byte("exec sh "+e.dir+"/run "+e.dir+"\n")); err != nil {
-		return -1, classify("type in the sandbox", nil, err)
+		return -1, classify("send input to the sandbox", nil, err)
 	}
-	late := time.AfterFunc(e.begins, func() { _ = conn.CloseNow() }) // until it begins nothing that is typed gets there, not even Ctrl-C
+	// Until the command starts, no input reaches it, not even Ctrl-C.
+	late := time.AfterFunc(e.begins, func() { _ = conn.CloseNow() })
 	defer late.Stop()
 	show := &curtain{to: e.streams.Stdout, up: func() {
 		late.Stop()
 		go e.keys(ctx, conn)
 	}}
-	go e.streams.Terminal.Follow(ctx, func(size sandbox.Size) { _ = e.tb.resizeTerminal(ctx, e.id, size) }) // one of another size is still one
+	// A failure is ignored: the terminal works with any size.
+	go e.streams.Terminal.Follow(ctx, func(size sandbox.Size) { _ = e.tb.resizeTerminal(ctx, e.id, size) })
 	return watch(ctx, conn, show)
 }
 
-// keys hands on the person's keys, once the command is there to take them.
+// keys copies the user's input to the terminal.
 func (e execution) keys(ctx context.Context, conn *websocket.Conn) {
 	typed := make([]byte, 4096)
 	for {
@@ -56,7 +58,7 @@ func (e execution) keys(ctx context.Context, conn *websocket.Conn) {
 	}
 }
 
-// watch shows what comes until the command ends, and answers its exit code.
+// watch copies output until the command ends, and returns its exit code.
 func watch(ctx context.Context, conn *websocket.Conn, show *curtain) (int, error) {
 	for {
 		kind, frame, err := conn.Read(ctx)
@@ -77,7 +79,7 @@ func watch(ctx context.Context, conn *websocket.Conn, show *curtain) (int, error
 	}
 }
 
-// control reports whether a frame is the daemon's own, and the error that it tells.
+// control reports whether a frame is a control message of the daemon, and returns the error in it, "" if none.
 func control(frame []byte) (trouble string, ours bool) {
 	var said struct {
 		Type   string `json:"type"`
@@ -88,12 +90,12 @@ func control(frame []byte) (trouble string, ours bool) {
 		return "", false
 	}
 	if said.Status == "error" {
-		return "it says: " + said.Error, true
+		return "the toolbox answered: " + said.Error, true
 	}
 	return "", true
 }
 
-// exitCodeIn takes the exit code out of how a connection was closed.
+// exitCodeIn returns the exit code in the close reason of a connection.
 func exitCodeIn(err error) (int, error) {
 	closed, ok := errors.AsType[websocket.CloseError](err)
 	var said map[string]any
@@ -105,18 +107,18 @@ func exitCodeIn(err error) (int, error) {
 	return -1, task.Errorf(task.CodeUnavailable, "lost the connection to the terminal").WithCause(err)
 }
 
-// markShown is what the script prints before the command: it is no part of what is typed.
+// markShown is printed by the script before the output of the command. The typed command line does not contain it.
 const markShown = 0o36
 
-// curtain hides what a shell says before the command that was typed at it begins.
+// curtain hides the output of the shell before markShown.
 type curtain struct {
 	to   io.Writer
-	up   func() // called once the command begins
+	up   func() // called when markShown arrives
 	held bytes.Buffer
 	open bool
 }
 
-// Write hands on what is behind the mark.
+// Write writes the output after markShown.
 func (c *curtain) Write(text []byte) (int, error) {
 	if c.open {
 		return c.to.Write(text)
@@ -132,7 +134,7 @@ func (c *curtain) Write(text []byte) (int, error) {
 	return len(text), err
 }
 
-// close shows what was hidden if the command never began: it says why.
+// close writes the hidden output if markShown never came, because it has the reason.
 func (c *curtain) close(err error) error {
 	if !c.open {
 		_, werr := c.to.Write(c.held.Bytes())
@@ -152,8 +154,8 @@ func (t *toolbox) openTerminal(ctx context.Context, id string, size sandbox.Size
 	_, resp, err := t.api.ProcessAPI.CreatePtySession(ctx).Request(ask).Execute()
 	defer closeBody(resp)
 	err = classify("open a terminal in the sandbox", resp, err)
-	if task.CodeOf(err) == task.CodeNotFound { // a toolbox from before there were terminals
-		return task.Errorf(task.CodeInvalid, "the toolbox of this sandbox has no terminals. Next: omoi sandbox exec <sandbox> -- <command>").WithCause(err)
+	if task.CodeOf(err) == task.CodeNotFound { // an older toolbox without terminals
+		return task.Errorf(task.CodeInvalid, "the toolbox of this sandbox has no terminals. Next: run omoi sandbox exec <sandbox> -- <command>").WithCause(err)
 	}
 	return err
 }
@@ -167,17 +169,17 @@ func (t *toolbox) resizeTerminal(ctx context.Context, id string, size sandbox.Si
 	return classify("resize a terminal in the sandbox", resp, err)
 }
 
-// endTerminal ends a terminal with its shell.
+// endTerminal closes a terminal and ends its shell.
 func (t *toolbox) endTerminal(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	_, resp, _ := t.api.ProcessAPI.DeletePtySession(ctx, id).Execute() // the official client cannot read its answer
+	_, resp, _ := t.api.ProcessAPI.DeletePtySession(ctx, id).Execute() // the official client cannot decode the answer
 	closeBody(resp)
 }
 
 const dialTimeout = 15 * time.Second
 
-// dial opens a stream of the toolbox.
+// dial opens a WebSocket to the toolbox.
 func (t *toolbox) dial(ctx context.Context, path string) (*websocket.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()

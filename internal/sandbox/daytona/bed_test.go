@@ -25,25 +25,25 @@ import (
 	"github.com/omoi-dev/omoi/internal/testkit/daytona/openapitest"
 )
 
-// TestMain is also the worker that is killed.
+// TestMain runs the tests, or the worker process that orphan kills.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "orphan" {
-		os.Exit(orphanMain()) //nolint:forbidigo // this is a main
+		os.Exit(orphanMain()) //nolint:forbidigo // a main function
 	}
 	_ = os.Setenv(conformance.PlantedEnv, "planted")
 	goleak.VerifyTestMain(m)
 }
 
-// bed is one emulator with its provider.
+// bed is an emulator with a provider.
 type bed struct {
 	server *daytonatest.Server
 	cfg    daytona.Config
 
 	mu  sync.Mutex
-	saw bytes.Buffer // what went over the wire, but for files; guarded by mu
+	saw bytes.Buffer // traffic without file contents; guarded by mu
 }
 
-// newBed starts an emulator. Sandboxes need a file system of their own: it skips without one.
+// newBed starts an emulator. Without support for separate file systems, newBed skips the test.
 func newBed(t *testing.T, opts daytonatest.Options, edit ...func(*daytona.Config)) *bed {
 	t.Helper()
 	b := &bed{}
@@ -90,13 +90,13 @@ func (b *bed) breakIt(t *testing.T) {
 	b.server.Faults().Set(daytonatest.Fault{Switch: daytonatest.BadGateway})
 }
 
-// late leaves the next create without an answer.
+// late makes the next create time out; the sandbox appears after by.
 func (b *bed) late(_ *testing.T, by time.Duration) (asked func() bool) {
 	b.server.Faults().Set(daytonatest.Fault{Switch: daytonatest.LateCreate, Delay: by, Times: 1})
 	return func() bool { return len(b.server.Faults().On()) == 0 }
 }
 
-// kill ends what runs the command, and the command, from beside it.
+// kill kills the command and its supervising script.
 func (b *bed) kill(t *testing.T, labels sandbox.Labels) {
 	t.Helper()
 	res, err := sandbox.Exec(t.Context(), b.open(t), labels, sandbox.Command{
@@ -112,13 +112,13 @@ func commandLines(t *testing.T) []string {
 	require.NoError(t, err)
 	lines := make([]string, 0, len(files))
 	for _, file := range files {
-		text, _ := os.ReadFile(file) // it may be gone
+		text, _ := os.ReadFile(file) // the process may have ended
 		lines = append(lines, strings.ReplaceAll(string(text), "\x00", " "))
 	}
 	return lines
 }
 
-// order is what the worker that is killed is told.
+// order is the input of the worker process that orphan kills.
 type order struct {
 	URL    string         `json:"url"`
 	Key    string         `json:"key"`
@@ -126,7 +126,7 @@ type order struct {
 	Args   []string       `json:"args"`
 }
 
-// orphan has another process make and start the sandbox, and kills it.
+// orphan creates and starts the sandbox in another process, and kills the process.
 func (b *bed) orphan(t *testing.T, spec sandbox.Spec, cmd sandbox.Command) {
 	t.Helper()
 	text, err := json.Marshal(order{URL: b.cfg.APIURL, Key: b.cfg.APIKey, Labels: spec.Labels, Args: cmd.Args})
@@ -143,7 +143,7 @@ func (b *bed) orphan(t *testing.T, spec sandbox.Spec, cmd sandbox.Command) {
 	require.Error(t, worker.Wait(), "it was killed")
 }
 
-// orphanMain is that other process: it waits to be killed once the command runs.
+// orphanMain is the other process: it creates and starts the sandbox, then waits until it is killed.
 func orphanMain() int {
 	var o order
 	err := json.NewDecoder(os.Stdin).Decode(&o)
@@ -155,7 +155,7 @@ func orphanMain() int {
 		return 1
 	}
 	_, _ = os.Stdout.WriteString("started")
-	<-time.After(24 * time.Hour) // it is killed before; select {} ends a program without cgo
+	<-time.After(24 * time.Hour) // longer than any test; select {} ends a program without cgo
 	return 1
 }
 

@@ -12,24 +12,24 @@ import (
 )
 
 const (
-	// sdkVersion selects the form in which the toolbox answers.
+	// sdkVersion selects the format of the toolbox's answers.
 	sdkVersion = "0.205.1"
 	source     = "omoi"
 
 	headerVersion = "X-Daytona-Sdk-Version"
 	headerSource  = "X-Daytona-Source"
-	// headerNoActivity marks a look, which must not keep a sandbox alive.
+	// headerNoActivity marks a request that does not count as activity, so that it does not delay the auto-stop.
 	headerNoActivity = "X-Daytona-Skip-Last-Activity-Update"
 )
 
-// How long one call may take, by what it does.
+// Timeouts of one call, by kind.
 const (
 	readTimeout   = 10 * time.Second
 	writeTimeout  = time.Minute
 	createTimeout = 90 * time.Second
 )
 
-// client speaks to Daytona's main API.
+// client calls Daytona's main API.
 type client struct {
 	api  *apiclient.APIClient
 	http *http.Client
@@ -48,7 +48,7 @@ func newClient(cfg Config) *client {
 	return c
 }
 
-// get reads a sandbox by its name or id; [task.CodeNotFound] if there is none.
+// get returns a sandbox by name or ID. A missing sandbox is [task.CodeNotFound].
 func (c *client) get(ctx context.Context, nameOrID string) (*apiclient.Sandbox, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -62,7 +62,7 @@ func (c *client) create(ctx context.Context, ask apiclient.CreateSandbox) (*apic
 	defer cancel()
 	box, resp, err := c.api.SandboxAPI.CreateSandbox(ctx).CreateSandbox(ask).Execute()
 	defer closeBody(resp)
-	return box, classify("make sandbox "+ask.GetName(), resp, err)
+	return box, classify("create sandbox "+ask.GetName(), resp, err)
 }
 
 func (c *client) delete(ctx context.Context, id string) error {
@@ -81,13 +81,13 @@ func (c *client) start(ctx context.Context, id string) error {
 	return classify("start sandbox "+id, resp, err)
 }
 
-// keepAlive tells Daytona that the sandbox is in use.
+// keepAlive resets the auto-stop timer of the sandbox.
 func (c *client) keepAlive(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	resp, err := c.api.SandboxAPI.UpdateLastActivity(ctx, id).Execute()
 	defer closeBody(resp)
-	return classify("keep sandbox "+id+" alive", resp, err)
+	return classify("reset the auto-stop timer of sandbox "+id, resp, err)
 }
 
 func (c *client) toolboxURL(ctx context.Context, id string) (string, error) {
@@ -101,10 +101,10 @@ func (c *client) toolboxURL(ctx context.Context, id string) (string, error) {
 	return found.GetUrl(), nil
 }
 
-// maxPages bounds a listing whose cursors never end.
+// maxPages is the maximum number of pages of a list, because a faulty server may return cursors without end.
 const maxPages = 1000
 
-// list reads all pages of the sandboxes with these labels.
+// list returns the sandboxes with these labels, from all pages.
 func (c *client) list(ctx context.Context, labels map[string]string) ([]apiclient.SandboxListItem, error) {
 	filter, err := json.Marshal(labels)
 	if err != nil {
@@ -124,7 +124,7 @@ func (c *client) list(ctx context.Context, labels map[string]string) ([]apiclien
 		}
 		cursor = *next
 	}
-	return nil, task.Errorf(task.CodeUnavailable, "Daytona's list of sandboxes does not end")
+	return nil, task.Errorf(task.CodeUnavailable, "Daytona's list of sandboxes has no last page")
 }
 
 func (c *client) page(ctx context.Context, filter, cursor string) (*apiclient.ListSandboxesResponse, error) {
@@ -159,7 +159,7 @@ func (c *client) activate(ctx context.Context, id string) error {
 	return classify("activate the snapshot", resp, err)
 }
 
-// closeBody closes what the official clients leave open: nothing, as they are now.
+// closeBody closes the body of a response. The official clients close it already in the current version.
 func closeBody(resp *http.Response) {
 	if resp != nil && resp.Body != nil {
 		_ = resp.Body.Close()

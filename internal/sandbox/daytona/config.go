@@ -11,37 +11,36 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// DefaultImage is what a sandbox is made of where the snapshot cannot be had and no image is
-// configured: git, a shell, Python and Node.
+// DefaultImage is the default of Config.Image: an image with git, a shell, Python and Node.js.
 const DefaultImage = "nikolaik/python-nodejs:python3.12-nodejs22"
 
 const (
-	// createPatience is how long a sandbox may take from create to a running toolbox: it may wait for a runner.
+	// createPatience is the maximum time from create to a running toolbox, including the wait for a runner.
 	createPatience = 10 * time.Minute
-	// limitPatience is the longest wait that a rate limit may ask for inside one call that has the time. A longer one is answered
-	// with [task.CodeExhausted] and its end.
+	// limitPatience is the longest rate-limit wait within a call. A longer wait is [task.CodeExhausted] with its
+	// duration.
 	limitPatience = time.Minute
 )
 
-// Config of the provider. Zero values mean the defaults named here.
+// Config configures the provider. A zero value means the default.
 type Config struct {
-	APIKey string // empty: nothing can be made, see [Provider.Ready]
+	APIKey string // empty: Ensure fails, see [Provider.Ready]
 	APIURL string // default https://app.daytona.io/api
-	Target string // region; empty: the organization's own
-	// Snapshot is what sandboxes are made of; empty: always the image.
+	Target string // region; empty: the organization's default
+	// Snapshot is the snapshot of new sandboxes; empty: Image is used.
 	Snapshot string
-	// Image is used where the snapshot is missing, or inactive and cannot be activated.
+	// Image is used if the snapshot is missing, or inactive and its activation fails.
 	Image string // default [DefaultImage]
-	// Limits of a sandbox that names none. Zero: 4 GiB of memory, 2 CPUs, 8 GB of disk. They
-	// count for images only: a snapshot brings its own.
+	// Limits are the default limits of a sandbox. Zero: 4 GiB of memory, 2 CPUs, 8 GB of disk. They apply to images
+	// only: a snapshot has its own.
 	Limits sandbox.Limits
-	// LongestCreate is how late a create whose answer was lost may still appear; default 5 min.
+	// LongestCreate is the time in which a create without an answer can still produce a sandbox; default 5 min.
 	LongestCreate time.Duration
 
-	PollMin time.Duration // first pause between two looks; default 250 ms
-	PollMax time.Duration // longest one; default 2 s
+	PollMin time.Duration // first pause between two polls; default 250 ms
+	PollMax time.Duration // longest pause between two polls; default 2 s
 
-	DeletePatience time.Duration // from delete to gone; default 2 min
+	DeletePatience time.Duration // maximum time from the delete to the absence; default 2 min
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -54,7 +53,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.DeletePatience = cmp.Or(c.DeletePatience, 2*time.Minute)
 	u, err := url.Parse(c.APIURL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return c, task.Invalid("api_url", "the URL of Daytona's API begins with http:// or https://").WithCause(err)
+		return c, task.Invalid("api_url", "the URL of Daytona's API must start with http:// or https://").WithCause(err)
 	}
 	if strings.ContainsAny(c.Image, " \t\r\n") {
 		return c, task.Invalid("image", "invalid image name %q", c.Image)
@@ -62,8 +61,8 @@ func (c Config) withDefaults() (Config, error) {
 	return c, c.Limits.Check(0)
 }
 
-// whole are limits as Daytona takes them: whole cores and GiB, rounded up.
+// whole converts limits to whole CPUs and GiB, rounded up.
 func whole(l sandbox.Limits) (cpu, memory, disk int32) {
-	up := func(n, unit int64) int32 { return int32((n + unit - 1) / unit) } //nolint:gosec // G115: checkLimits bounds it
+	up := func(n, unit int64) int32 { return int32((n + unit - 1) / unit) } //nolint:gosec // G115: Limits.Check limits the value
 	return int32(math.Ceil(l.CPUs)), up(l.MemoryBytes, sandbox.GiB), up(l.DiskBytes, sandbox.GiB)
 }

@@ -31,8 +31,9 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// An operator's check sees no processes of Daytona's machines, and looks for secrets all the same.
-func TestAnOperatorsCheckLooksForSecrets(t *testing.T) {
+// TestConformance_OperatorCheck checks that the suite searches for secrets also without access to the processes of the
+// machine.
+func TestConformance_OperatorCheck(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, daytonatest.Options{})
 	results, err := conformance.Check(t.Context(), conformance.Options{

@@ -13,7 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// order is the request that makes the sandbox of spec, from the snapshot if there is one.
+// order returns the create request for spec, with the snapshot if one is configured.
 func (p *Provider) order(spec sandbox.Spec) apiclient.CreateSandbox {
 	order := *apiclient.NewCreateSandbox()
 	order.SetName(task.SandboxName(spec.Labels.SandboxID))
@@ -27,13 +27,13 @@ func (p *Provider) order(spec sandbox.Spec) apiclient.CreateSandbox {
 	if p.cfg.Snapshot == "" {
 		return p.fromImage(order, spec)
 	}
-	order.SetSnapshot(p.cfg.Snapshot) // its resources are its own: Daytona refuses others
+	order.SetSnapshot(p.cfg.Snapshot) // without resources: Daytona rejects them together with a snapshot
 	return order
 }
 
-// lastNets has Daytona itself remove what omoi forgot: a whole life of quiet stops the sandbox,
-// one more deletes it, and where the server knows a time to live, that does. An own stop keeps
-// the files, since they may hold work.
+// lastNets sets the limits with which Daytona itself removes a sandbox that omoi has lost. The sandbox stops after
+// lifetime without activity, and is deleted after the same time again. ttlMinutes deletes it after lifetime on servers
+// that support the field. A lifetime of 0 disables all of them.
 func lastNets(order *apiclient.CreateSandbox, lifetime time.Duration) {
 	if lifetime <= 0 {
 		order.SetAutoStopInterval(0)
@@ -42,11 +42,11 @@ func lastNets(order *apiclient.CreateSandbox, lifetime time.Duration) {
 	minutes := int32(min(math.Ceil(lifetime.Minutes()), math.MaxInt32))
 	order.SetAutoStopInterval(minutes)
 	order.SetAutoDeleteInterval(minutes)
-	// newer than the client: a server that does not know it ignores it
+	// The client library does not know this field yet. Older servers ignore it.
 	order.AdditionalProperties = map[string]any{"ttlMinutes": minutes}
 }
 
-// fromImage makes the same sandbox of the image, with the resources asked for.
+// fromImage returns the order with the image instead of the snapshot, and with the requested resources.
 func (p *Provider) fromImage(order apiclient.CreateSandbox, spec sandbox.Spec) apiclient.CreateSandbox {
 	order.Snapshot = nil
 	order.SetBuildInfo(*apiclient.NewCreateBuildInfo("FROM " + p.cfg.Image + "\n"))
@@ -57,12 +57,12 @@ func (p *Provider) fromImage(order apiclient.CreateSandbox, spec sandbox.Spec) a
 	return order
 }
 
-// afterRefusal answers what to order after Daytona refused an order: the same again if the
-// snapshot only had to be activated, or if a failed sandbox was in the way, the image if the
-// snapshot cannot be had. Anything else is refused for good.
+// afterRefusal returns the next order after Daytona rejected one. If a failed sandbox has the name, or the snapshot is
+// now active, the order is unchanged. If the snapshot is not usable, the order uses the image. Any other refusal is
+// returned as the error.
 func (p *Provider) afterRefusal(ctx context.Context, spec sandbox.Spec, order apiclient.CreateSandbox, refusal error) (apiclient.CreateSandbox, error) {
 	if left, err := p.client.get(ctx, order.GetName()); err == nil && agree(left.Labels, spec.Labels) {
-		return order, nil // it was accepted and failed: adopt removes it
+		return order, nil // accepted, but failed: adopt removes the sandbox
 	}
 	if order.Snapshot == nil {
 		return order, refusal
@@ -73,20 +73,20 @@ func (p *Provider) afterRefusal(ctx context.Context, spec sandbox.Spec, order ap
 	}
 	if why == "" {
 		if found.State == apiclient.SNAPSHOTSTATE_ACTIVE {
-			return order, refusal // the snapshot is not the reason
+			return order, refusal // the snapshot is usable, so it is not the reason
 		}
 		err = p.activate(ctx, found)
 		if err == nil || ctx.Err() != nil {
 			return order, ctx.Err()
 		}
-		why = cut(err.Error()) // fallen back from, whatever it was
+		why = cut(err.Error()) // any failure leads to the image
 	}
 	p.log.WarnContext(ctx, "daytona snapshot not usable, using image",
 		slog.String("snapshot", p.cfg.Snapshot), slog.String("image", p.cfg.Image), slog.String("reason", why))
 	return p.fromImage(order, spec), nil
 }
 
-// activate waits until the snapshot is active, and activates it if it sleeps.
+// activate activates an inactive snapshot, and waits until the snapshot is active.
 func (p *Provider) activate(ctx context.Context, found *apiclient.SnapshotDto) error {
 	if found.State == apiclient.SNAPSHOTSTATE_INACTIVE {
 		if err := p.client.activate(ctx, found.Id); err != nil {
@@ -100,19 +100,19 @@ func (p *Provider) activate(ctx context.Context, found *apiclient.SnapshotDto) e
 	return err
 }
 
-// snapshot reads the snapshot, or says why it cannot be had.
+// snapshot returns the snapshot, or in why the reason that it is not usable.
 func (p *Provider) snapshot(ctx context.Context) (found *apiclient.SnapshotDto, why string, err error) {
 	found, err = p.client.snapshot(ctx, p.cfg.Snapshot)
 	switch {
 	case task.CodeOf(err) == task.CodeNotFound:
-		return nil, "there is no snapshot " + p.cfg.Snapshot, nil
+		return nil, "snapshot " + p.cfg.Snapshot + " does not exist", nil
 	case err == nil && p.cfg.Target != "" && len(found.RegionIds) > 0 && !slices.Contains(found.RegionIds, p.cfg.Target):
 		return nil, "snapshot " + p.cfg.Snapshot + " is not in region " + p.cfg.Target, nil
 	}
 	return found, "", err
 }
 
-// activePatience is how long a snapshot may take to become active before the image is used.
+// activePatience is the maximum time for the activation of a snapshot.
 const activePatience = 2 * time.Minute
 
 func (p *Provider) isActive(ctx context.Context) (bool, error) {

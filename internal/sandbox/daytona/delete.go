@@ -10,9 +10,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Delete removes the sandbox that has the name and all labels, and reads back that it is gone;
-// where there is none, that is success. It answers [task.CodeUnavailable] where Daytona cannot be
-// asked, or still destroys after [Config.DeletePatience].
+// Delete deletes the sandbox with this name and these labels, and waits until Daytona no longer has it. A missing
+// sandbox is a success. [task.CodeUnavailable]: Daytona does not answer, or still has the sandbox after
+// [Config.DeletePatience].
 func (p *Provider) Delete(ctx context.Context, labels sandbox.Labels) error {
 	box, err := p.find(ctx, labels)
 	switch task.CodeOf(err) {
@@ -23,16 +23,15 @@ func (p *Provider) Delete(ctx context.Context, labels sandbox.Labels) error {
 			return err
 		}
 		return p.remove(ctx, box.Id)
-	case task.CodeConflict: // a stranger's is not ours
+	case task.CodeConflict: // the name belongs to a sandbox with other labels
 		return nil
 	default:
 		return unasked(err)
 	}
 }
 
-// nameless finds what is left of a sandbox that has lost its name: Daytona gives the name away
-// once a delete is accepted, long before the machine is gone. Nil if there is nothing. The list
-// that is asked lags, and may show too much for a while; each one is looked at.
+// nameless returns a sandbox in deletion, nil if there is none. Daytona frees the name when it accepts a delete, long
+// before the machine is deleted. The list may be out of date, so nameless reads each sandbox of the list.
 func (p *Provider) nameless(ctx context.Context, labels sandbox.Labels) (*apiclient.Sandbox, error) {
 	items, err := p.client.list(ctx, labels.Pairs(labelPrefix))
 	if err != nil {
@@ -50,11 +49,11 @@ func (p *Provider) nameless(ctx context.Context, labels sandbox.Labels) (*apicli
 			return box, nil
 		}
 	}
-	return nil, nil //nolint:nilnil // nothing is the good answer
+	return nil, nil //nolint:nilnil // no sandbox is left
 }
 
-// remove deletes a sandbox by its id, so never another's of the same name, and waits until it
-// is gone. A delete that is refused while something changes is asked for again.
+// remove deletes a sandbox by ID, so that no other sandbox with the same name is deleted, and waits until it is absent.
+// A conflict with another change is retried.
 func (p *Provider) remove(ctx context.Context, id string) error {
 	asked := false
 	return unasked(p.poll(ctx, p.cfg.DeletePatience, "Daytona has destroyed the sandbox", func(ctx context.Context) (bool, error) {
@@ -77,7 +76,7 @@ func (p *Provider) remove(ctx context.Context, id string) error {
 		switch box.GetState() {
 		case apiclient.SANDBOXSTATE_DESTROYED:
 			return true, nil
-		case apiclient.SANDBOXSTATE_ERROR: // the destruction failed
+		case apiclient.SANDBOXSTATE_ERROR: // the deletion failed; request it again
 			asked = false
 		default:
 		}
@@ -92,15 +91,14 @@ func ignore(err error, code task.Code) error {
 	return err
 }
 
-// List answers what carries the installation's label, on all pages. One whose labels cannot be
-// read is logged and left out: nobody may remove it, and it must not hide the others. The list
-// lags behind, so it never decides whether one sandbox is there.
+// List returns the sandboxes of an installation, from all pages. A sandbox with unreadable labels is logged and
+// skipped, so that it stays and does not hide the others. The list may be out of date: other methods do not use it to
+// decide whether a sandbox exists.
 func (p *Provider) List(ctx context.Context, installation string) ([]sandbox.Sandbox, error) {
 	return p.list(ctx, map[string]string{labelInstallation: installation})
 }
 
-// Survey answers the sandboxes of every installation that uses this account. What people made
-// there otherwise has none of our labels and is left out.
+// Survey returns the sandboxes of all installations in the account. Sandboxes without labels of omoi are skipped.
 func (p *Provider) Survey(ctx context.Context) ([]sandbox.Sandbox, error) {
 	return p.list(ctx, map[string]string{})
 }

@@ -1,38 +1,36 @@
-// Package daytona runs sandboxes in Daytona's cloud, through its official Go clients.
+// Package daytona runs sandboxes in Daytona's cloud with its official Go clients.
 //
 // # Identity
 //
-// A sandbox is found by its name, [task.SandboxName], which Daytona keeps unique, and is ours
-// only if all its labels agree. A create whose answer was lost is asked for by name; so is one
-// that was refused, since Daytona may keep a failed sandbox. Daytona cannot fence a create that
-// is still under way: Capabilities.LongestCreate says how late one may appear.
+// A sandbox has the name [task.SandboxName], which is unique at Daytona, and belongs to a task only if all its labels
+// agree. After a create without an answer, or a rejected one, the provider looks the name up: Daytona may have
+// created the sandbox, or keep a failed one. Daytona cannot fence an unanswered create. Capabilities.LongestCreate is
+// the time in which the sandbox may still appear.
 //
-// # Inside
+// # Files in the sandbox
 //
-// Everything is below the home of Daytona's user: omoi, workspace. omoi/.ctl holds what the
-// provider itself needs there:
+// All files are below the home of Daytona's user: omoi and workspace. omoi/.ctl has the files of the provider:
 //
-//	lock    who runs the command: process and when it was born. Made once, for good
-//	child   the command's process
-//	exit    how it ended
-//	log     its output, which [Provider.Log] reads
-//	exec/   commands of Exec that are under way
-//	tmp/    files that are being written
+//	lock    PID and start time of the script that runs the command; created once
+//	child   PID of the command
+//	exit    file with the exit code of the command
+//	log     output of the command, which [Provider.Log] reads
+//	exec/   running commands of Attach
+//	tmp/    partially written files
 //
-// The agent runs in a session of its own, asynchronously, under a script that takes the lock:
-// a doubled start runs nothing. The environment comes in a file of mode 0600 that the script
-// reads and removes: neither a command line, nor a label, nor the create request has a secret.
+// The agent runs asynchronously in its own session, under a script that takes the lock: a second start runs nothing.
+// The environment is in a file of mode 0600 that the script reads and removes. No command line, label or create
+// request contains a secret.
 //
 // # Process trees
 //
-// Every command gets a number of its own as its limit of resident memory, which Linux inherits
-// and otherwise ignores, which no program can take off, and which /proc shows: so the tree of a
-// command is found and ended, also where a part of it left its session and its environment.
+// Each command runs with a random limit of resident memory. Child processes inherit the limit, Linux ignores it, only
+// root can raise it, and /proc shows it. So the provider finds and kills all processes of a command, including those
+// that left its session or changed their environment.
 //
-// # What Daytona says
+// # Auto-stop
 //
-// A process in the sandbox does not count as activity for Daytona. The auto-stop is as long as
-// the sandbox's life at most, and Inspect of a living agent pushes it out. Each look is otherwise
-// told not to count. All times that Daytona is to wait by itself are last nets: omoi deletes, and
-// reads back that the sandbox is gone.
+// Daytona counts API requests as activity, and not the processes of a sandbox. The auto-stop interval is the lifetime
+// of the sandbox. Inspect of a running agent resets its timer; other requests of the provider do not count as
+// activity. These intervals are a safety net: omoi deletes sandboxes itself, and checks that they are absent.
 package daytona

@@ -13,10 +13,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// Ensure makes the sandbox, or adopts the one whose labels all agree, and waits until commands
-// work in it. It answers [sandbox.ErrNameTaken] for another's, [sandbox.ErrFenced] for one that
-// is being deleted, [task.CodeInvalid] for limits out of range and for what Daytona refuses,
-// [task.CodeForbidden] without a good key, [task.CodeExhausted] where quota or runners lack.
+// Ensure creates the sandbox, or adopts the one with the same labels, and waits until it runs commands. Errors:
+// [sandbox.ErrNameTaken] for other labels, [sandbox.ErrFenced] for a sandbox in deletion, [task.CodeInvalid] for limits
+// out of range and rejected requests, [task.CodeForbidden] without a valid API key, [task.CodeExhausted] without quota
+// or runners.
 func (p *Provider) Ensure(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
 	spec, err := spec.Complete(sandbox.NetworkHost, p.cfg.Limits, 0)
 	if err != nil {
@@ -43,8 +43,8 @@ func (p *Provider) Ensure(ctx context.Context, spec sandbox.Spec) (sandbox.Sandb
 
 const makeTries = 4
 
-// adoptOrMake looks first, then creates; whatever became of the create is settled by name,
-// which Daytona gives once. A failed sandbox of ours is removed and made anew.
+// adoptOrMake adopts the sandbox or creates it. Names are unique at Daytona, so that a create without an answer is
+// found by name. A failed sandbox is deleted and created again.
 func (p *Provider) adoptOrMake(ctx context.Context, spec sandbox.Spec) (box *apiclient.Sandbox, adopted bool, err error) {
 	order := p.order(spec)
 	var failed error
@@ -60,12 +60,13 @@ func (p *Provider) adoptOrMake(ctx context.Context, spec sandbox.Spec) (box *api
 		}
 		box, failed = p.client.create(ctx, order)
 		switch {
-		case failed == nil && !agree(box.Labels, spec.Labels): // a server that ignores fields ignores labels too
+		// A server that ignores unknown fields may ignore labels too.
+		case failed == nil && !agree(box.Labels, spec.Labels):
 			return nil, false, sandbox.ErrNameTaken
 		case failed == nil:
 			return box, false, nil
 		case task.CodeOf(failed) == task.CodeConflict || ambiguous(failed):
-			continue // it may be there, or appear: the name tells
+			continue // the sandbox may exist or appear later: the next iteration looks it up by name
 		case task.CodeOf(failed) != task.CodeInvalid:
 			return nil, false, failed
 		}
@@ -76,8 +77,7 @@ func (p *Provider) adoptOrMake(ctx context.Context, spec sandbox.Spec) (box *api
 	return nil, false, task.Errorf(task.CodeUnavailable, "Daytona did not create the sandbox: %s", cut(task.MessageOf(failed))).WithCause(failed)
 }
 
-// adopt answers our sandbox if it is there and can still run. One that failed is removed
-// first: [task.CodeNotFound] as if it had never been.
+// adopt returns the existing sandbox. A failed one is deleted, and the result is [task.CodeNotFound].
 func (p *Provider) adopt(ctx context.Context, labels sandbox.Labels) (*apiclient.Sandbox, error) {
 	box, err := p.find(ctx, labels)
 	if err != nil {
@@ -97,7 +97,7 @@ func (p *Provider) adopt(ctx context.Context, labels sandbox.Labels) (*apiclient
 	}
 }
 
-// awaitStarted waits for a sandbox to run. Only one that was stopped before is started.
+// awaitStarted waits until a sandbox runs. If again is true, awaitStarted starts a stopped one.
 func (p *Provider) awaitStarted(ctx context.Context, id string, again bool) (*apiclient.Sandbox, error) {
 	var box *apiclient.Sandbox
 	err := p.poll(ctx, createPatience, "Daytona has started the sandbox", func(ctx context.Context) (started bool, err error) {
@@ -107,7 +107,7 @@ func (p *Provider) awaitStarted(ctx context.Context, id string, again bool) (*ap
 	return box, err
 }
 
-// up looks whether a sandbox runs, and has one that was stopped started again, if it may.
+// up reads a sandbox, reports whether it runs, and starts a stopped one if again is true.
 func (p *Provider) up(ctx context.Context, id string, again bool) (box *apiclient.Sandbox, started bool, err error) {
 	if box, err = p.client.get(ctx, id); err != nil {
 		return nil, false, err
@@ -117,7 +117,8 @@ func (p *Provider) up(ctx context.Context, id string, again bool) (box *apiclien
 		return box, true, nil
 	case apiclient.SANDBOXSTATE_STOPPED, apiclient.SANDBOXSTATE_ARCHIVED, apiclient.SANDBOXSTATE_PAUSED:
 		if again {
-			return box, false, ignore(p.client.start(ctx, id), task.CodeConflict) // that it changes already is as good
+			// A conflict means that the sandbox is changing already.
+			return box, false, ignore(p.client.start(ctx, id), task.CodeConflict)
 		}
 		fallthrough
 	case apiclient.SANDBOXSTATE_ERROR, apiclient.SANDBOXSTATE_BUILD_FAILED,
@@ -128,8 +129,8 @@ func (p *Provider) up(ctx context.Context, id string, again bool) (box *apiclien
 	}
 }
 
-// furnish waits for the toolbox and makes the folders. It answers the machine's GOARCH. Whose
-// daemon dies before it answers is stopped by Daytona, and started again.
+// furnish waits for the toolbox, creates the folders, and returns the GOARCH of the machine. If the daemon dies before
+// its first answer, Daytona stops the sandbox, and furnish starts it again.
 func (p *Provider) furnish(ctx context.Context, box *apiclient.Sandbox) (string, error) {
 	tb, err := p.toolbox(ctx, box)
 	if err != nil {
@@ -137,7 +138,8 @@ func (p *Provider) furnish(ctx context.Context, box *apiclient.Sandbox) (string,
 	}
 	err = p.poll(ctx, createPatience, "the sandbox's toolbox answers", func(ctx context.Context) (bool, error) {
 		err := tb.version(ctx)
-		if task.CodeOf(err) == task.CodeNotFound || task.CodeOf(err) == task.CodeInvalid { // the proxy knows no address, or none any more
+		// The proxy does not have an address of the sandbox.
+		if task.CodeOf(err) == task.CodeNotFound || task.CodeOf(err) == task.CodeInvalid {
 			_, _, err = p.up(ctx, box.Id, true)
 			return false, err
 		}
@@ -167,14 +169,14 @@ func goarch(machine string) (string, error) {
 	return "", task.Errorf(task.CodeInvalid, "the sandbox's machine is %q; omoi-agent runs on amd64 and arm64", cut(machine))
 }
 
-// sandbox describes what Daytona told.
+// sandbox converts a sandbox of the API.
 func (p *Provider) sandbox(box *apiclient.Sandbox, labels sandbox.Labels) sandbox.Sandbox {
 	return sandbox.Sandbox{
 		Labels: labels, ProviderID: box.Id, Isolation: p.parts(box), FixedSize: box.BuildInfo == nil, CreatedAt: when(box.GetCreatedAt()),
 	}
 }
 
-// parts say what the sandbox is made of, and what is not as it was asked for.
+// parts returns the isolation features, the source and the resources of the sandbox.
 func (p *Provider) parts(box *apiclient.Sandbox) []string {
 	parts := []string{"daytona"}
 	if class := box.GetSandboxClass(); class != "" {
@@ -194,7 +196,7 @@ func (p *Provider) parts(box *apiclient.Sandbox) []string {
 	return append(parts, fmt.Sprintf("cpu %g", box.Cpu), fmt.Sprintf("memory %g GiB", box.Memory), fmt.Sprintf("disk %g GiB", box.Disk))
 }
 
-// when reads a time of Daytona's; the zero time if it is none.
+// when parses a time of Daytona; the zero time if it is invalid.
 func when(raw string) time.Time {
 	at, _ := time.Parse(time.RFC3339Nano, raw)
 	return at.UTC()

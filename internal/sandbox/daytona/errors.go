@@ -12,12 +12,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// answer is what Daytona, its proxy or something between said that is no success.
+// answer is an error response of Daytona or of a proxy.
 type answer struct {
 	status int
-	code   string        // of the toolbox, where it gives one
-	text   string        // at most maxText runes; empty where the body was
-	after  time.Duration // for how long a rate limit wants to be left alone
+	code   string        // error code of the toolbox; may be empty
+	text   string        // at most maxText runes; may be empty
+	after  time.Duration // wait that a rate limit requests
 }
 
 func (a *answer) Error() string {
@@ -26,13 +26,14 @@ func (a *answer) Error() string {
 
 const maxText = 300
 
-// bodied are the errors of both official clients.
+// bodied is the error type of both official clients.
 type bodied interface {
 	error
 	Body() []byte
 }
 
-// classify says what an answer of Daytona means. doing completes "Daytona could not ...".
+// classify converts an error of a call to a [task.Error]. doing completes "Daytona could not", for example "list
+// sandboxes".
 func classify(doing string, resp *http.Response, err error) error {
 	if err == nil {
 		return nil
@@ -44,7 +45,7 @@ func classify(doing string, resp *http.Response, err error) error {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	if resp == nil {
-		return task.Errorf(task.CodeUnavailable, "Daytona cannot be reached to %s", doing).WithCause(err)
+		return task.Errorf(task.CodeUnavailable, "cannot reach Daytona to %s", doing).WithCause(err)
 	}
 	if resp.StatusCode < http.StatusMultipleChoices {
 		return task.Errorf(task.CodeUnavailable, "Daytona sent an invalid answer to %s", doing).WithCause(err)
@@ -56,7 +57,7 @@ func classify(doing string, resp *http.Response, err error) error {
 	return meaning(doing, read(resp, body))
 }
 
-// read takes an error answer apart, in any of its shapes.
+// read decodes an error response in any of its formats.
 func read(resp *http.Response, body []byte) *answer {
 	a := &answer{status: resp.StatusCode}
 	if a.status == http.StatusTooManyRequests {
@@ -70,7 +71,7 @@ func read(resp *http.Response, body []byte) *answer {
 		Errors    []any  `json:"errors"` // of an upload
 	}
 	if json.Unmarshal(body, &doc) != nil {
-		return a // HTML, or nothing: it says nothing to anybody
+		return a // HTML or an empty body has no message
 	}
 	a.code = doc.Code + doc.ErrorCode
 	for _, said := range append([]any{doc.Message, doc.Error}, doc.Errors...) {
@@ -88,22 +89,22 @@ func cut(text string) string {
 	return text
 }
 
-// meaning is the table of what each status means to us.
+// meaning returns the [task.Error] for each status.
 func meaning(doing string, a *answer) error {
 	code, format := task.CodeUnavailable, "Daytona could not %s for now"
 	switch a.status {
 	case http.StatusUnauthorized:
-		code, format = task.CodeForbidden, "Daytona refused the API key to %s: set DAYTONA_API_KEY to a valid key of https://app.daytona.io/dashboard/keys, then omoi retry"
+		code, format = task.CodeForbidden, "Daytona refused the API key to %s. Next: set DAYTONA_API_KEY to a valid key of https://app.daytona.io/dashboard/keys, then run omoi retry"
 	case http.StatusForbidden:
-		code, format = task.CodeForbidden, "Daytona does not allow this API key to %s: it needs write:sandboxes and delete:sandboxes, a region that is open to it and an organization in good standing"
+		code, format = task.CodeForbidden, "Daytona does not allow this API key to %s. Next: check that the key has write:sandboxes and delete:sandboxes, and that the organization is active and may use the region"
 	case http.StatusNotFound:
-		code, format = task.CodeNotFound, "Daytona has nothing to %s"
+		code, format = task.CodeNotFound, "Daytona found no object to %s"
 	case http.StatusConflict:
-		code, format = task.CodeConflict, "Daytona could not %s while something else changes the sandbox"
+		code, format = task.CodeConflict, "Daytona could not %s during another change of the sandbox"
 	case http.StatusGone:
-		code, format = task.CodeGone, "Daytona could not %s: it is over"
+		code, format = task.CodeGone, "Daytona could not %s: the object was deleted"
 	case http.StatusTooManyRequests:
-		code, format = task.CodeExhausted, "Daytona's rate limit does not let omoi %s now"
+		code, format = task.CodeExhausted, "Daytona's rate limit was reached by the request to %s"
 		format += " (again in " + a.after.Round(time.Second).String() + ")"
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusRequestEntityTooLarge, http.StatusMethodNotAllowed:
 		code, format = refused(a), "Daytona refused to %s"
@@ -117,8 +118,8 @@ func meaning(doing string, a *answer) error {
 	return said.WithCause(a)
 }
 
-// refused tells a refusal for good from one that time mends: no runner, no quota. Before spring
-// 2026 a change under way was a 400 too.
+// refused returns [task.CodeExhausted] for a refusal that may pass, as without runners or quota, and
+// [task.CodeConflict] for another change in progress, which servers before spring 2026 answered with 400.
 func refused(a *answer) task.Code {
 	text := strings.ToLower(a.text)
 	for _, passing := range []string{"no available runner", "quota", "limit exceeded", "no capacity"} {
@@ -132,7 +133,7 @@ func refused(a *answer) task.Code {
 	return task.CodeInvalid
 }
 
-// statusOf is the status of the answer behind err; 0 if there was none.
+// statusOf returns the status of the response in err; 0 if there was none.
 func statusOf(err error) int {
 	if a, ok := errors.AsType[*answer](err); ok {
 		return a.status
@@ -140,15 +141,14 @@ func statusOf(err error) int {
 	return 0
 }
 
-// ambiguous reports whether the call behind err may have been carried out all the same.
+// ambiguous reports whether Daytona may have carried out the call that failed with err.
 func ambiguous(err error) bool {
 	status := statusOf(err)
 	return err != nil && (status == 0 && task.CodeOf(err) == task.CodeUnavailable ||
 		errors.Is(err, context.DeadlineExceeded) || status == http.StatusRequestTimeout || status >= http.StatusInternalServerError)
 }
 
-// passing reports whether a look that failed is worth another at once: not where Daytona has said
-// when it is, which is later than a call waits for.
+// passing reports whether poll may retry after err. An error with a wait is false: the wait is longer than the call.
 func passing(err error) bool {
 	switch task.CodeOf(err) {
 	case task.CodeUnavailable, task.CodeExhausted:

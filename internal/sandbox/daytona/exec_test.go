@@ -15,7 +15,7 @@ import (
 	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 )
 
-// What Exec discards is not downloaded.
+// TestExec_LeavesMoreThanItKeeps checks that output which Exec discards is not downloaded.
 func TestExec_LeavesMoreThanItKeeps(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, daytonatest.Options{})
@@ -30,7 +30,7 @@ func TestExec_LeavesMoreThanItKeeps(t *testing.T) {
 	b.end(t, p, labels)
 }
 
-// The time of a command begins with the command: what is sent before it takes none of it.
+// TestAttach_TimeOfACommandBeginsWithIt checks that uploads before the start do not count for the timeout.
 func TestAttach_TimeOfACommandBeginsWithIt(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, daytonatest.Options{})
@@ -44,7 +44,8 @@ func TestAttach_TimeOfACommandBeginsWithIt(t *testing.T) {
 	b.end(t, p, labels)
 }
 
-// A server that knows no sandbox, list or route says nothing about one sandbox.
+// TestInspect_RefusalsOfEverythingAreUnknown checks that a server which rejects every route says nothing about one
+// sandbox.
 func TestInspect_RefusalsOfEverythingAreUnknown(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusNotFound, http.StatusConflict, http.StatusGone, http.StatusBadRequest} {

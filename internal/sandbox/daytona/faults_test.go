@@ -26,7 +26,7 @@ func code(t *testing.T, want task.Code, err error) {
 	require.Equal(t, want, task.CodeOf(err), err.Error())
 }
 
-// ensure makes one and answers it.
+// ensure creates a sandbox.
 func (b *bed) ensure(t *testing.T, p *daytona.Provider) (sandbox.Sandbox, sandbox.Labels) {
 	t.Helper()
 	labels := someLabels()
@@ -36,7 +36,7 @@ func (b *bed) ensure(t *testing.T, p *daytona.Provider) (sandbox.Sandbox, sandbo
 	return box, labels
 }
 
-// end deletes it and looks that nothing is left.
+// end deletes a sandbox and checks that none is left.
 func (b *bed) end(t *testing.T, p *daytona.Provider, labels sandbox.Labels) {
 	t.Helper()
 	require.NoError(t, p.Delete(t.Context(), labels))
@@ -46,7 +46,8 @@ func (b *bed) end(t *testing.T, p *daytona.Provider, labels sandbox.Labels) {
 	require.Equal(t, sandbox.StateGone, seen.State)
 }
 
-// Whatever answer is lost, there is one sandbox, its command runs once, and it goes.
+// TestEveryAnswerMayBeLost loses one answer of each call: there is one sandbox, its command runs once, and it is
+// deleted.
 func TestEveryAnswerMayBeLost(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []daytonatest.Fault{
@@ -92,7 +93,7 @@ func TestEveryAnswerMayBeLost(t *testing.T) {
 	}
 }
 
-// again does what an activity does: it tries until it succeeds, as long as trying may help.
+// again retries until success, as an activity does, while the error code allows a retry.
 func again(t *testing.T, try func() error) {
 	t.Helper()
 	var err error
@@ -105,7 +106,7 @@ func again(t *testing.T, try func() error) {
 	require.NoError(t, err)
 }
 
-// says waits until the log holds text.
+// says waits until the log contains text.
 func says(t *testing.T, p *daytona.Provider, labels sandbox.Labels, text string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -121,7 +122,7 @@ func says(t *testing.T, p *daytona.Provider, labels sandbox.Labels, text string)
 
 func sh(script string) sandbox.Command { return sandbox.Command{Args: []string{"sh", "-c", script}} }
 
-func readAll(p *daytona.Provider, ctx context.Context, labels sandbox.Labels, name string) (string, error) { //nolint:revive // the provider is what it is about
+func readAll(p *daytona.Provider, ctx context.Context, labels sandbox.Labels, name string) (string, error) { //nolint:revive // the provider is the subject
 	r, err := p.ReadFile(ctx, labels, name)
 	if err != nil {
 		return "", err
@@ -131,7 +132,7 @@ func readAll(p *daytona.Provider, ctx context.Context, labels sandbox.Labels, na
 	return string(text), err
 }
 
-func TestACreateThatFailedAndLeftSomethingIsMadeAnew(t *testing.T) {
+func TestEnsure_ReplacesFailedSandbox(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, daytonatest.Options{})
 	p := b.open(t)
@@ -147,7 +148,7 @@ func TestACreateThatFailedAndLeftSomethingIsMadeAnew(t *testing.T) {
 	b.end(t, p, labels)
 }
 
-func TestACreateThatAppearsLateIsNotASecondSandbox(t *testing.T) {
+func TestEnsure_LateCreate(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, daytonatest.Options{})
 	p := b.open(t)
@@ -167,7 +168,7 @@ func TestACreateThatAppearsLateIsNotASecondSandbox(t *testing.T) {
 	b.end(t, p, late)
 }
 
-func TestARateLimitIsObeyed(t *testing.T) {
+func TestEnsure_RateLimit(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, daytonatest.Options{})
 	p := b.open(t)
@@ -186,8 +187,8 @@ func TestARateLimitIsObeyed(t *testing.T) {
 	require.Equal(t, time.Hour, task.AfterOf(err), "nobody is to ask again before")
 }
 
-// Who looks again and again while a sandbox is made asks no more once Daytona has said until when.
-func TestALimitEndsALook(t *testing.T) {
+// TestEnsure_RateLimitEndsPoll checks that polling ends when Daytona names a long wait.
+func TestEnsure_RateLimitEndsPoll(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, daytonatest.Options{})
 	p := b.open(t)
@@ -199,7 +200,7 @@ func TestALimitEndsALook(t *testing.T) {
 	require.Equal(t, limit.Times-1, b.server.Faults().On()[0].Times, "it was asked once")
 }
 
-func TestASleepingSnapshotIsWoken(t *testing.T) {
+func TestEnsure_ActivatesSnapshot(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, daytonatest.Options{})
 	p := b.open(t)
@@ -210,7 +211,7 @@ func TestASleepingSnapshotIsWoken(t *testing.T) {
 	b.end(t, p, labels)
 }
 
-func TestAMissingSnapshotIsReplacedAndSaid(t *testing.T) {
+func TestEnsure_MissingSnapshot(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, daytonatest.Options{})
 	p := b.open(t)
@@ -223,7 +224,7 @@ func TestAMissingSnapshotIsReplacedAndSaid(t *testing.T) {
 	b.end(t, p, labels)
 }
 
-func TestADeleteThatStaysDestroyingIsNotGone(t *testing.T) {
+func TestDelete_StaysDestroying(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, daytonatest.Options{}, func(c *daytona.Config) { c.DeletePatience = 100 * time.Millisecond })
 	p := b.open(t)
@@ -238,7 +239,7 @@ func TestADeleteThatStaysDestroyingIsNotGone(t *testing.T) {
 	b.end(t, p, labels)
 }
 
-func TestADeadDaemonIsUnknownUntilItsSandboxStops(t *testing.T) {
+func TestInspect_DeadDaemon(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, daytonatest.Options{DeathLag: time.Second})
 	p := b.open(t)
@@ -254,13 +255,13 @@ func TestADeadDaemonIsUnknownUntilItsSandboxStops(t *testing.T) {
 	b.end(t, p, labels)
 }
 
-func TestADaemonThatDiesBeforeItAnswersIsStartedAgain(t *testing.T) {
+func TestEnsure_DaemonDies(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, daytonatest.Options{DeathLag: 100 * time.Millisecond})
 	p := b.open(t)
 	b.server.Faults().Set(daytonatest.Fault{Switch: daytonatest.DaemonDeath, Times: 1})
 	labels := someLabels()
-	again(t, func() error { // it may have answered once
+	again(t, func() error { // the daemon may have answered before it died
 		_, err := p.Ensure(t.Context(), sandbox.Spec{Labels: labels})
 		return err
 	})
@@ -269,7 +270,7 @@ func TestADaemonThatDiesBeforeItAnswersIsStartedAgain(t *testing.T) {
 	b.end(t, p, labels)
 }
 
-func TestDaytonaItselfIsTheLastNet(t *testing.T) {
+func TestEnsure_Lifetime(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, daytonatest.Options{})
 	p, labels := b.open(t), someLabels()
@@ -283,7 +284,7 @@ func TestDaytonaItselfIsTheLastNet(t *testing.T) {
 	require.Eventually(t, func() bool { return len(b.server.Boxes()) == 0 }, 30*time.Second, 5*time.Millisecond)
 }
 
-func TestAStoppedSandboxIsWokenForItsFiles(t *testing.T) {
+func TestReadFile_StartsStoppedSandbox(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, daytonatest.Options{})
 	p := b.open(t)
@@ -305,7 +306,7 @@ func TestAStoppedSandboxIsWokenForItsFiles(t *testing.T) {
 	b.end(t, p, labels)
 }
 
-// call speaks to the API as somebody else would.
+// call sends a request to the API that bypasses the provider.
 func (b *bed) call(t *testing.T, method, path string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, b.server.URL()+path, http.NoBody)
@@ -318,7 +319,7 @@ func (b *bed) call(t *testing.T, method, path string) {
 	require.Less(t, resp.StatusCode, 300)
 }
 
-func TestWithoutAGoodKeyNothingIsMade(t *testing.T) {
+func TestEnsure_InvalidKey(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, daytonatest.Options{})
 	p, labels := b.open(t), someLabels()
@@ -341,8 +342,9 @@ func TestWithoutAGoodKeyNothingIsMade(t *testing.T) {
 	b.end(t, p, labels)
 }
 
-// Two installations share an account; neither lists or deletes the other's, a survey shows both.
-func TestInstallationsOfOneAccountAreKeptApart(t *testing.T) {
+// TestSeparateInstallations checks that two installations in one account do not list or delete sandboxes of each other,
+// and that Survey returns both.
+func TestSeparateInstallations(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, daytonatest.Options{})
 	p, mine, theirs := b.open(t), someLabels(), someLabels()
@@ -375,7 +377,7 @@ func labelsOf(boxes []sandbox.Sandbox) []sandbox.Labels {
 	return out
 }
 
-func TestACheckSaysWhatSandboxesAreMadeOf(t *testing.T) {
+func TestCheck(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, daytonatest.Options{})
 	p := b.open(t)
@@ -385,7 +387,7 @@ func TestACheckSaysWhatSandboxesAreMadeOf(t *testing.T) {
 	}{
 		{"", "snapshot ai-agent-dev-light"},
 		{daytonatest.InactiveSnapshot, "is inactive"},
-		{daytonatest.MissingSnapshot, "there is no snapshot ai-agent-dev-light; image " + daytona.DefaultImage},
+		{daytonatest.MissingSnapshot, "snapshot ai-agent-dev-light does not exist; image " + daytona.DefaultImage},
 	} {
 		if c.fault != "" {
 			b.server.Faults().Set(daytonatest.Fault{Switch: c.fault})
@@ -401,7 +403,7 @@ func TestACheckSaysWhatSandboxesAreMadeOf(t *testing.T) {
 	code(t, task.CodeForbidden, err)
 }
 
-func TestADeleteEndsTheWaitForACommand(t *testing.T) {
+func TestExec_DeletedMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, daytonatest.Options{})
 	p := b.open(t)

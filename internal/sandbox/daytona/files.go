@@ -19,14 +19,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// file is one to be uploaded. Its content is read once.
+// file is a file to upload. Its content is read once.
 type file struct {
 	path    string
 	content io.Reader
 }
 
-// upload writes files in one streamed call; the folders above them are made. It answers how
-// many bytes of the last one were sent.
+// upload writes files in one streamed request; the server creates missing folders. upload returns the number of bytes
+// sent of the last file.
 func (t *toolbox) upload(ctx context.Context, files ...file) (int64, error) {
 	r, w := io.Pipe()
 	form := multipart.NewWriter(w)
@@ -40,24 +40,24 @@ func (t *toolbox) upload(ctx context.Context, files ...file) (int64, error) {
 	go func() {
 		var err error
 		n, err = writeForm(form, files)
-		w.CloseWithError(err) // always nil; the other end sees err, or the end
+		w.CloseWithError(err) // always nil; the reader gets err or io.EOF
 		sent <- err
 	}()
 	resp, err := t.send(req, "write files into the sandbox")
 	err = undecided(err)
-	_ = r.CloseWithError(context.Canceled) // frees a writer that nobody reads any more
+	_ = r.CloseWithError(context.Canceled) // ends a writer without a reader
 	given := <-sent
 	if err == nil {
 		closeBody(resp)
 		return n, given
 	}
 	if given != nil && !errors.Is(given, context.Canceled) {
-		err = errors.Join(given, err) // what the caller gave could not be read
+		err = errors.Join(given, err) // the content of the caller could not be read
 	}
 	return 0, err
 }
 
-// writeForm writes each path before its file, as the daemon wants it.
+// writeForm writes each path before its file, as the daemon requires.
 func writeForm(form *multipart.Writer, files []file) (n int64, err error) {
 	for i, f := range files {
 		name := fmt.Sprintf("files[%d]", i)
@@ -75,7 +75,7 @@ func writeForm(form *multipart.Writer, files []file) (n int64, err error) {
 	return n, form.Close()
 }
 
-// download opens a file inside from offset on; the caller closes it.
+// download opens a file of the sandbox at offset. The caller closes it.
 func (t *toolbox) download(ctx context.Context, name string, offset int64) (io.ReadCloser, error) {
 	req, err := t.raw(ctx, http.MethodGet, "/files/download?path="+url.QueryEscape(name), http.NoBody)
 	if err != nil {
@@ -92,21 +92,21 @@ func (t *toolbox) download(ctx context.Context, name string, offset int64) (io.R
 	return resp.Body, nil
 }
 
-// locate is the path of a file below one of the places of a sandbox.
+// locate returns the path of a file below one of the places.
 func locate(name string) (string, error) {
 	tree, rel, err := places.Locate(name)
 	return tree + "/" + rel, err
 }
 
-// How the scripts about files end.
+// Exit codes of the file scripts.
 const (
 	endAbsent  = 2
 	endHostile = 3
 	endShort   = 4
 )
 
-// WriteFile implements [sandbox.Provider]: it uploads to a name of its own, looks that all came, and moves it into
-// place in one step.
+// WriteFile implements [sandbox.Provider]. WriteFile uploads to a temporary file, checks the size, and renames the
+// file.
 func (p *Provider) WriteFile(ctx context.Context, labels sandbox.Labels, name string, mode uint32, r io.Reader) error {
 	name, err := locate(name)
 	if err != nil {
@@ -119,7 +119,8 @@ func (p *Provider) WriteFile(ctx context.Context, labels sandbox.Labels, name st
 	fresh := dirTmp + "/" + rand.Text()
 	size, err := tb.upload(ctx, file{fresh, r})
 	if err != nil {
-		_, _ = tb.script(context.WithoutCancel(ctx), scriptRemove, fresh) // half a file; the sandbox's end takes it too
+		// The deletion of the sandbox also removes the partial file.
+		_, _ = tb.script(context.WithoutCancel(ctx), scriptRemove, fresh)
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	got, err := tb.script(ctx, scriptPlace, fresh, name, strconv.FormatUint(uint64(mode&0o777), 8), strconv.FormatInt(size, 10))
@@ -142,7 +143,8 @@ func (p *Provider) ReadFile(ctx context.Context, labels sandbox.Labels, name str
 	return tb.open(ctx, name, 0)
 }
 
-// open reads a file from offset on. One that is longer by more than [inlineBytes] is downloaded, which begins at its start.
+// open reads a file from offset. If more than [inlineBytes] follow, open downloads the file from its start and skips
+// offset bytes.
 func (t *toolbox) open(ctx context.Context, name string, offset int64) (io.ReadCloser, error) {
 	got, err := t.script(ctx, scriptRead, name, strconv.Itoa(inlineBytes), strconv.FormatInt(offset, 10))
 	if err != nil {
@@ -161,7 +163,7 @@ func (t *toolbox) open(ctx context.Context, name string, offset int64) (io.ReadC
 	return io.NopCloser(bytes.NewReader(text)), nil
 }
 
-// inlineBytes is how long a file may be that comes with the look at it, in one call.
+// inlineBytes is the maximum size that the script returns inline, in one call.
 const inlineBytes = 256 << 10
 
 func fileError(got said, doing, name string) error {
@@ -171,7 +173,7 @@ func fileError(got said, doing, name string) error {
 	case endAbsent:
 		return task.Errorf(task.CodeNotFound, "file %s not found in the sandbox", name)
 	case endHostile:
-		return task.Invalid("path", "the sandbox does not let omoi %s %s", doing, name)
+		return task.Invalid("path", "cannot %s %s in the sandbox: the path is not a regular file below the folders of the sandbox", doing, name)
 	case endShort:
 		return task.Errorf(task.CodeUnavailable, "%s was not completely written to the sandbox", name)
 	}
@@ -181,7 +183,7 @@ func fileError(got said, doing, name string) error {
 // Log implements [sandbox.Provider].
 func (p *Provider) Log(ctx context.Context, labels sandbox.Labels, offset int64) (io.ReadCloser, error) {
 	if offset < 0 {
-		return nil, task.Invalid("offset", "a log begins at offset 0, not %d", offset)
+		return nil, task.Invalid("offset", "the offset of a log must be 0 or more, not %d", offset)
 	}
 	tb, err := p.inside(ctx, labels)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Inspect says what Daytona tells now, and unknown wherever it cannot be asked. A sandbox of our
-// name with other labels is not ours: ours is gone, with the reason "name_taken". A look at a
-// living agent keeps its sandbox from being stopped as idle.
+// Inspect returns the state of the sandbox, unknown if Daytona does not answer. A sandbox of this name with other
+// labels means that the sandbox is gone, with the reason "name_taken". Inspect of a running agent resets the auto-stop
+// timer.
 func (p *Provider) Inspect(ctx context.Context, labels sandbox.Labels) (sandbox.Inspection, error) {
 	box, err := p.find(ctx, labels)
 	if task.CodeOf(err) == task.CodeNotFound {
@@ -24,7 +24,8 @@ func (p *Provider) Inspect(ctx context.Context, labels sandbox.Labels) (sandbox.
 		}
 	}
 	switch {
-	case err != nil && statusOf(err) != 0 && task.CodeOf(err) == task.CodeInvalid: // Daytona's refusal, and not of our labels
+	// Daytona rejected the request; invalid labels have no status.
+	case err != nil && statusOf(err) != 0 && task.CodeOf(err) == task.CodeInvalid:
 		return sandbox.Unknown(err), nil
 	case err != nil:
 		return sandbox.Unseen(err)
@@ -37,8 +38,8 @@ func (p *Provider) Inspect(ctx context.Context, labels sandbox.Labels) (sandbox.
 	return seen, nil
 }
 
-// still is a sandbox that exists and does not run. Settled ones have lost their processes; of
-// the others nothing is known yet.
+// still returns the inspection of an existing sandbox that does not run. The agent is gone in a settled state, else
+// unknown.
 func still(box *apiclient.Sandbox) sandbox.Inspection {
 	state := box.GetState()
 	seen := sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateUnknown, ExitCode: -1, Reason: "Daytona says " + string(state)}
@@ -51,7 +52,7 @@ func still(box *apiclient.Sandbox) sandbox.Inspection {
 	return seen
 }
 
-// settled reports whether nothing runs any more in a sandbox of this state.
+// settled reports whether no process runs in a sandbox of this state.
 func settled(state apiclient.SandboxState) bool {
 	switch state {
 	case apiclient.SANDBOXSTATE_STOPPED, apiclient.SANDBOXSTATE_ARCHIVED, apiclient.SANDBOXSTATE_ARCHIVING, apiclient.SANDBOXSTATE_ERROR,
@@ -62,8 +63,8 @@ func settled(state apiclient.SandboxState) bool {
 	}
 }
 
-// inspectAgent looks inside. A toolbox that cannot be reached says nothing: of a daemon that has died Daytona says within minutes
-// that its sandbox has stopped.
+// inspectAgent reads the state of the agent in the sandbox. A toolbox that does not answer means unknown: if its daemon
+// died, Daytona stops the sandbox within minutes.
 func (p *Provider) inspectAgent(ctx context.Context, box *apiclient.Sandbox) sandbox.Inspection {
 	tb, err := p.toolbox(ctx, box)
 	var seen sandbox.Inspection
@@ -76,14 +77,14 @@ func (p *Provider) inspectAgent(ctx context.Context, box *apiclient.Sandbox) san
 	if seen.Agent != sandbox.StateAlive {
 		return seen
 	}
-	// For Daytona an agent at work is idle. The next look does it again.
+	// Daytona counts requests only: without keepAlive a sandbox with a running agent is idle.
 	if err := p.client.keepAlive(ctx, box.Id); err != nil {
 		p.log.DebugContext(ctx, "keep daytona sandbox alive failed", slog.String("daytona_id", box.Id), slog.String("error", err.Error()))
 	}
 	return seen
 }
 
-// story reads what the script look says.
+// story parses the output of the script look.
 func story(text string) (sandbox.Inspection, error) {
 	seen := sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateGone, ExitCode: -1}
 	word, rest, _ := strings.Cut(text, " ")
@@ -94,7 +95,7 @@ func story(text string) (sandbox.Inspection, error) {
 	case "alive":
 		seen.Agent = sandbox.StateAlive
 	case "lost":
-		seen.Reason = "lost: what ran the command was killed"
+		seen.Reason = "lost: the script that ran the command was killed"
 	case "ended":
 		code, err := strconv.Atoi(strings.TrimSpace(rest))
 		if err != nil {
@@ -107,7 +108,7 @@ func story(text string) (sandbox.Inspection, error) {
 	return seen, nil
 }
 
-// ending tells a code from a signal, as a shell reports both.
+// ending splits the exit code of a shell into exit code and signal.
 func ending(code int) (exit int, reason string) {
 	const signals, last = 128, 64
 	if code > signals && code <= signals+last {

@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestTheLongestWaitThatALimitNamesCounts(t *testing.T) {
+func TestToldToWait(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 22, 2, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
@@ -34,7 +34,7 @@ func TestTheLongestWaitThatALimitNamesCounts(t *testing.T) {
 	}
 }
 
-func TestEveryAnswerHasItsMeaning(t *testing.T) {
+func TestMeaning(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		status int
@@ -51,23 +51,23 @@ func TestEveryAnswerHasItsMeaning(t *testing.T) {
 		{403, `{"error":"suspended"}`, task.CodeForbidden, "suspended"},
 		{404, `{"code":"NOT_FOUND","message":"file not found"}`, task.CodeNotFound, "file not found"},
 		{408, ``, task.CodeUnavailable, "for now"},
-		{409, `{}`, task.CodeConflict, "something else"},
-		{410, ``, task.CodeGone, "over"},
+		{409, `{}`, task.CodeConflict, "another change"},
+		{410, ``, task.CodeGone, "deleted"},
 		{422, ``, task.CodeInvalid, "refused"},
 		{429, ``, task.CodeExhausted, "rate limit"},
 		{500, `<html>`, task.CodeUnavailable, "for now"},
 		{502, ``, task.CodeUnavailable, "for now"},
 		{503, `{"message":"maintenance"}`, task.CodeUnavailable, "maintenance"},
 	} {
-		err := meaning("make a sandbox", read(&http.Response{StatusCode: c.status, Header: http.Header{}}, []byte(c.body)))
+		err := meaning("create a sandbox", read(&http.Response{StatusCode: c.status, Header: http.Header{}}, []byte(c.body)))
 		require.Equal(t, c.want, task.CodeOf(err), "%d %s", c.status, c.body)
 		require.Contains(t, task.MessageOf(err), c.says)
-		require.Contains(t, task.MessageOf(err), "make a sandbox")
+		require.Contains(t, task.MessageOf(err), "create a sandbox")
 		require.Equal(t, c.status, statusOf(err))
 	}
 }
 
-func TestSizesAreWholeAndNeverLess(t *testing.T) {
+func TestWhole(t *testing.T) {
 	t.Parallel()
 	cpu, memory, disk := whole(sandbox.Limits{MemoryBytes: 4 * sandbox.GiB, CPUs: 2, DiskBytes: 8 * sandbox.GB})
 	require.Equal(t, []int32{2, 4, 8}, []int32{cpu, memory, disk})
@@ -75,7 +75,7 @@ func TestSizesAreWholeAndNeverLess(t *testing.T) {
 	require.Equal(t, []int32{1, 1, 10}, []int32{cpu, memory, disk})
 }
 
-func TestASignalIsNoExitCode(t *testing.T) {
+func TestEnding(t *testing.T) {
 	t.Parallel()
 	code, reason := ending(137)
 	require.Equal(t, -1, code)
@@ -85,7 +85,7 @@ func TestASignalIsNoExitCode(t *testing.T) {
 	require.Empty(t, reason)
 }
 
-func TestShellWordsKeepWhatTheyHold(t *testing.T) {
+func TestQuoted(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, `'it'\''s' '$HOME' ''`, sandbox.Quoted("it's", "$HOME", ""))
 	require.Equal(t, task.CodeInvalid, task.CodeOf(sandbox.Command{Args: []string{"env"}, Env: map[string]string{"A B": "x"}}.Check()))

@@ -16,7 +16,7 @@ import (
 	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 )
 
-// left lists the folders of commands in the sandbox: that of the one that looks is there.
+// left lists the folders of commands in the sandbox, including that of its own command.
 func left(t *testing.T, p *daytona.Provider, labels sandbox.Labels) []string {
 	t.Helper()
 	res, err := sandbox.Exec(t.Context(), p, labels, sandbox.Command{Args: []string{"sh", "-c", `ls -A "$OMOI_DIR/.ctl/exec" "$OMOI_DIR/.ctl/tmp"`}})
@@ -30,8 +30,8 @@ func left(t *testing.T, p *daytona.Provider, labels sandbox.Labels) []string {
 	return names
 }
 
-// What a command said, and the environment that it had, do not stay in the sandbox.
-func TestNoCommandLeavesAnythingBehind(t *testing.T) {
+// TestCommandsLeaveNothing checks that output and environment of a command do not stay in the sandbox.
+func TestCommandsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, daytonatest.Options{})
 	p := b.open(t)
@@ -79,7 +79,7 @@ func TestNoCommandLeavesAnythingBehind(t *testing.T) {
 	b.end(t, p, labels)
 }
 
-// refuses is a toolbox that once does not do what it is asked.
+// refuses returns a fault that makes the toolbox reject one call.
 func refuses(path string) daytonatest.Fault {
 	return daytonatest.Fault{Switch: daytonatest.Answer, Method: http.MethodPost, Path: path, Times: 1, Status: http.StatusBadRequest, Message: "no"}
 }

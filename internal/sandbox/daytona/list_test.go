@@ -16,8 +16,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Four pages, of which one fails at first; some items are another's, one is unreadable.
-func TestAllPagesAreListed(t *testing.T) {
+// TestList_AllPages lists four pages, one of which fails at first. Some sandboxes belong to another installation, and
+// one is unreadable.
+func TestList_AllPages(t *testing.T) {
 	t.Parallel()
 	failed := false
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -59,7 +60,7 @@ func item(n int, installation, attempt string) string {
 		"labels":{"omoi-installation":%[2]q,"omoi-task":"t","omoi-attempt":%[3]q,"omoi-sandbox":"box%[1]d","else":"x"}}`, n, installation, attempt)
 }
 
-func TestBadConfigurationsAreRefused(t *testing.T) {
+func TestNew_InvalidConfig(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]daytona.Config{
 		"no URL":     {APIURL: "app.daytona.io"},

@@ -2,8 +2,8 @@ package daytona
 
 import "github.com/omoi-dev/omoi/internal/sandbox"
 
-// The places of a sandbox. Only the home of Daytona's user is sure to be there and to be
-// writable; who has another user needs sudo, or these folders in the image.
+// Folders in a sandbox. Only the home of Daytona's user exists and is writable in every image. With another user, the
+// image needs sudo or these folders.
 const (
 	placeHome      = "/home/daytona"
 	placeDir       = placeHome + "/omoi"
@@ -18,5 +18,5 @@ const (
 //nolint:gochecknoglobals // a constant
 var places = sandbox.Paths{Dir: placeDir, Workspace: placeWorkspace, Home: placeHome, Agent: placeDir + "/bin/omoi-agent"}
 
-// Paths answers the places, the same for every sandbox.
+// Paths returns the places, which are the same in every sandbox.
 func (p *Provider) Paths(sandbox.Labels) sandbox.Paths { return places }

@@ -13,16 +13,16 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// Name is the provider's word on the wire.
+// Name is the wire value of the provider.
 const Name = task.ProviderDaytona
 
-// The labels of a sandbox. No secret is among them: everybody in the organization sees them.
+// Labels of a sandbox. They contain no secret, because the whole organization can read them.
 const (
 	labelPrefix       = "omoi-"
 	labelInstallation = labelPrefix + "installation"
 )
 
-// Provider makes sandboxes at Daytona. It keeps nothing.
+// Provider creates sandboxes at Daytona. Provider keeps no state.
 type Provider struct {
 	cfg    Config
 	client *client
@@ -31,8 +31,8 @@ type Provider struct {
 
 var _ sandbox.Provider = (*Provider)(nil)
 
-// New makes the provider; it asks nobody. It answers [task.CodeInvalid] for a bad configuration.
-// A missing key is none: see [Provider.Ready].
+// New returns a provider without a request to Daytona. An invalid configuration is [task.CodeInvalid]; a missing API
+// key is not, see [Provider.Ready].
 func New(cfg Config, log *slog.Logger) (*Provider, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -41,34 +41,34 @@ func New(cfg Config, log *slog.Logger) (*Provider, error) {
 	return &Provider{cfg: cfg, client: newClient(cfg), log: log}, nil
 }
 
-// Name is "daytona".
+// Name returns [Name].
 func (p *Provider) Name() string { return Name }
 
-// Capabilities never change.
+// Capabilities returns the constant capabilities of the provider, with Config.LongestCreate.
 func (p *Provider) Capabilities() sandbox.Capabilities {
 	caps := task.ProviderOf(Name).Capabilities
 	caps.LongestCreate = p.cfg.LongestCreate
 	return caps
 }
 
-// Ready says what is missing before a sandbox can be made: [task.CodeForbidden], since waiting
-// does not help.
+// Ready returns [task.CodeForbidden] if the API key is missing, because a retry does not help.
 func (p *Provider) Ready() error {
 	if p.cfg.APIKey == "" {
-		return task.Errorf(task.CodeForbidden, "Daytona API key not configured. Next: set DAYTONA_API_KEY for omoi worker, restart it, then omoi retry for tasks that failed")
+		return task.Errorf(task.CodeForbidden, "Daytona API key not configured. Next: set DAYTONA_API_KEY for omoi worker, restart it, then run omoi retry for tasks that failed")
 	}
 	return nil
 }
 
-// unasked turns a refused key into what it means for a sandbox that exists: it cannot be asked.
+// unasked converts a rejected API key to [task.CodeUnavailable]: the state of an existing sandbox is unknown.
 func unasked(err error) error {
 	if task.CodeOf(err) == task.CodeForbidden {
-		return task.Errorf(task.CodeUnavailable, "Daytona cannot be reached: %s", task.MessageOf(err)).WithCause(err)
+		return task.Errorf(task.CodeUnavailable, "cannot query Daytona: %s", task.MessageOf(err)).WithCause(err)
 	}
 	return err
 }
 
-// unanswered is the error of a call whose refusal says nothing about one sandbox: that a list was not found, for instance.
+// unanswered converts a refusal that says nothing about one sandbox to [task.CodeUnavailable], for example 404 for a
+// list.
 func unanswered(err error) error {
 	switch task.CodeOf(err) {
 	case task.CodeNotFound, task.CodeConflict, task.CodeInvalid:
@@ -78,8 +78,8 @@ func unanswered(err error) error {
 	}
 }
 
-// find reads the sandbox of these labels. It answers [task.CodeNotFound] where there is none,
-// [sandbox.ErrNameTaken] where it is another's.
+// find returns the sandbox with these labels. Errors: [task.CodeNotFound] without a sandbox, [sandbox.ErrNameTaken] if
+// the sandbox has other labels.
 func (p *Provider) find(ctx context.Context, labels sandbox.Labels) (*apiclient.Sandbox, error) {
 	if err := labels.Check(); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (p *Provider) find(ctx context.Context, labels sandbox.Labels) (*apiclient.
 	}
 	box, err := p.client.get(ctx, task.SandboxName(labels.SandboxID))
 	switch {
-	case task.CodeOf(err) == task.CodeConflict: // the name is another's only where its labels say so
+	case task.CodeOf(err) == task.CodeConflict: // only labels show that another sandbox has the name
 		return nil, unanswered(err)
 	case err != nil:
 		return nil, err
@@ -101,18 +101,16 @@ func (p *Provider) find(ctx context.Context, labels sandbox.Labels) (*apiclient.
 	return box, nil
 }
 
-// running says why a sandbox in which a command was started does not run any more; nil if it
-// does, as far as Daytona knows.
+// running returns an error if the sandbox no longer runs, nil if Daytona reports it as started.
 func (p *Provider) running(ctx context.Context, labels sandbox.Labels) error {
 	box, err := p.find(ctx, labels)
 	if err != nil || box.GetState() == apiclient.SANDBOXSTATE_STARTED {
 		return unasked(err)
 	}
-	return task.Errorf(task.CodeNotFound, "sandbox %s is %s: what ran in it has ended", labels.SandboxID, box.GetState())
+	return task.Errorf(task.CodeNotFound, "sandbox %s is %s: its command has ended", labels.SandboxID, box.GetState())
 }
 
-// inside is the toolbox of a sandbox that runs. One that was stopped is started again: its
-// files are still there.
+// inside returns the toolbox of a sandbox. A stopped sandbox is started, because its files still exist.
 func (p *Provider) inside(ctx context.Context, labels sandbox.Labels) (*toolbox, error) {
 	box, err := p.find(ctx, labels)
 	if err != nil {
@@ -126,7 +124,7 @@ func (p *Provider) inside(ctx context.Context, labels sandbox.Labels) (*toolbox,
 	return p.toolbox(ctx, box)
 }
 
-// wake brings a stopped sandbox back, and waits for one that is on its way.
+// wake starts a stopped sandbox, or waits for one that is starting.
 func (p *Provider) wake(ctx context.Context, box *apiclient.Sandbox) (*apiclient.Sandbox, error) {
 	switch box.GetState() {
 	case apiclient.SANDBOXSTATE_ERROR, apiclient.SANDBOXSTATE_BUILD_FAILED:
@@ -139,13 +137,12 @@ func (p *Provider) wake(ctx context.Context, box *apiclient.Sandbox) (*apiclient
 	}
 }
 
-// agree reports whether all labels of ours are there; people may have added others.
+// agree reports whether have contains all labels of omoi; other labels are ignored.
 func agree(have map[string]string, want sandbox.Labels) bool {
 	return sandbox.LabelsOf(have, labelPrefix) == want
 }
 
-// Check asks Daytona whether the key is good, and answers what sandboxes would be made of. It
-// changes nothing.
+// Check checks the API key, and returns the snapshot or image of new sandboxes. Check changes nothing.
 func (p *Provider) Check(ctx context.Context) (string, error) {
 	if err := p.Ready(); err != nil {
 		return "", err
@@ -165,13 +162,13 @@ func (p *Provider) Check(ctx context.Context) (string, error) {
 	case found.State == apiclient.SNAPSHOTSTATE_ACTIVE:
 		return "snapshot " + p.cfg.Snapshot, nil
 	case found.State == apiclient.SNAPSHOTSTATE_INACTIVE:
-		return "snapshot " + p.cfg.Snapshot + " is inactive; it is activated by the first sandbox", nil
+		return "snapshot " + p.cfg.Snapshot + " is inactive; the first sandbox activates it", nil
 	}
 	return "snapshot " + p.cfg.Snapshot + " is " + string(found.State), nil
 }
 
-// poll looks until look says that it is done, gently: a look that failed for a passing reason
-// is repeated. After patience it answers [task.CodeUnavailable] with what it waited for.
+// poll calls look until it returns true or an error that is not passing. After patience, poll returns
+// [task.CodeUnavailable].
 func (p *Provider) poll(ctx context.Context, patience time.Duration, what string, look func(context.Context) (bool, error)) error {
 	within, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

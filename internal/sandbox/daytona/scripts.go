@@ -13,7 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandbox"
 )
 
-// The scripts are for any POSIX shell, with the usual small tools: grep, cut, tee, base64.
+// The scripts run in any POSIX shell with common tools: grep, cut, tee, base64.
 //
 //go:embed scripts/*.sh
 var scripts embed.FS
@@ -36,24 +36,23 @@ const (
 )
 
 func scriptText(name string) string {
-	text, _ := scripts.ReadFile("scripts/" + name + ".sh") // it is compiled in
+	text, _ := scripts.ReadFile("scripts/" + name + ".sh") // embedded, so it cannot fail
 	return string(text)
 }
 
-// library is what all scripts begin with: the places, and the functions.
+// library returns the common start of all scripts: the places and the functions.
 func library() string {
 	return "ctl=" + sandbox.Quoted(dirCtl) + " place_dir=" + sandbox.Quoted(placeDir) + " place_workspace=" + sandbox.Quoted(placeWorkspace) +
 		" place_home=" + sandbox.Quoted(placeHome) + "\n" + scriptText(scriptLib)
 }
 
-// commandLine is a shell command that runs a script with what all of them share. The shell that
-// takes it may be any; the script runs under sh.
+// commandLine returns a command line that runs a script with the library under sh, for any shell.
 func commandLine(name string, args ...string) string {
 	return "sh -c " + sandbox.Quoted(library()+scriptText(name)) + " omoi " + sandbox.Quoted(args...)
 }
 
-// envFile is the environment of a command as a script to be read by sh, with where it starts
-// and what it runs. It holds secrets: mode 0600, removed as soon as it was read.
+// envFile returns a sh script that sets the environment, directory and arguments of a command. The script contains
+// secrets: the file has mode 0600 and is removed when it is read.
 func envFile(cmd sandbox.Command) string {
 	env := map[string]string{}
 	maps.Copy(env, cmd.Env)
@@ -71,5 +70,5 @@ func envFile(cmd sandbox.Command) string {
 	return b.String()
 }
 
-// newTag is the mark of a process tree: a limit of 1 to 2 TiB of resident memory, in KiB.
-func newTag() string { return strconv.FormatInt(1<<30+rand.Int64N(1<<30), 10) } //nolint:gosec // G404: it need not be secret
+// newTag returns a random mark of a process tree: a limit of 1 to 2 TiB of resident memory, in KiB.
+func newTag() string { return strconv.FormatInt(1<<30+rand.Int64N(1<<30), 10) } //nolint:gosec // G404: not a secret

@@ -12,11 +12,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// sessionAgent is the session in which the agent runs. Its first command is the agent.
+// sessionAgent is the session whose first command is the agent.
 const sessionAgent = "omoi-agent"
 
-// Start runs the command once for the life of the sandbox: one that is there is adopted, and the
-// script takes a lock, so that a doubled start is harmless.
+// Start runs the command once in the life of the sandbox. A running command is adopted. The script takes a lock, so
+// that a second start runs nothing.
 func (p *Provider) Start(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) error {
 	if err := cmd.Check(); err != nil {
 		return err
@@ -29,16 +29,16 @@ func (p *Provider) Start(ctx context.Context, labels sandbox.Labels, cmd sandbox
 		return err
 	}
 	dir := dirTmp + "/" + rand.Text()
-	// removed by who runs it, or who comes too late; a start that dies here leaves it to the sandbox's end
+	// The script removes this folder. If the start fails before, the folder stays until the sandbox is deleted.
 	if err := tb.furnish(ctx, dir, prepared(dir, scriptAgent, envFile(cmd))); err != nil {
 		return err
 	}
-	return p.poll(ctx, startPatience, "the command has begun", tb.launcher("sh "+dir+"/run "+dir))
+	return p.poll(ctx, startPatience, "the command has started", tb.launcher("sh "+dir+"/run "+dir))
 }
 
-// launcher runs the agent's command line until it is seen to run. An answer that was lost, or a
-// session that another starter has only just opened, is a reason to try again: who comes second
-// finds the lock.
+// launcher returns a function for poll that starts the command line, and reports whether the agent runs. A lost answer,
+// or a session that another starter has just opened, leads to another start. The lock lets only one start run the
+// command.
 func (t *toolbox) launcher(line string) func(context.Context) (bool, error) {
 	sent := false
 	return func(ctx context.Context) (bool, error) {
@@ -55,10 +55,10 @@ func (t *toolbox) launcher(line string) func(context.Context) (bool, error) {
 	}
 }
 
-// startPatience is how long a session's shell may take to get to its command.
+// startPatience is the maximum time for the shell of a session to start its command.
 const startPatience = time.Minute
 
-// prepared are the files that a script finds in its folder.
+// prepared returns the files in the folder of a script.
 func prepared(dir, script, env string) []file {
 	return []file{
 		{dir + "/lib", strings.NewReader(library())},
@@ -68,7 +68,7 @@ func prepared(dir, script, env string) []file {
 	}
 }
 
-// furnish fills a folder of ours and closes it to others. Those above it are closed already.
+// furnish uploads files to dir and restricts dir to its owner. The folders above are restricted already.
 func (t *toolbox) furnish(ctx context.Context, dir string, files []file) error {
 	if _, err := t.upload(ctx, files...); err != nil {
 		return err
@@ -78,12 +78,12 @@ func (t *toolbox) furnish(ctx context.Context, dir string, files []file) error {
 		return err
 	}
 	if got.code != 0 {
-		return task.Errorf(task.CodeUnavailable, "the sandbox could not take the command: %s", cut(got.text))
+		return task.Errorf(task.CodeUnavailable, "the sandbox did not accept the files of the command: %s", cut(got.text))
 	}
 	return nil
 }
 
-// Stop ends the started command and its whole tree: it is asked first, and after grace ended.
+// Stop sends SIGTERM to the command, and after grace SIGKILL to all its processes.
 func (p *Provider) Stop(ctx context.Context, labels sandbox.Labels, grace time.Duration) error {
 	tb, err := p.inside(ctx, labels)
 	if err != nil {
@@ -97,11 +97,11 @@ func (p *Provider) Stop(ctx context.Context, labels sandbox.Labels, grace time.D
 		if _, err := tb.script(ctx, scriptStop, "ask"); err != nil {
 			return err
 		}
-		if err := p.poll(ctx, grace, "the command ends by itself", tb.ended); err == nil || ctx.Err() != nil {
+		if err := p.poll(ctx, grace, "the command ends after SIGTERM", tb.ended); err == nil || ctx.Err() != nil {
 			return err
 		}
 	}
-	return p.poll(ctx, killPatience, "the command is dead", func(ctx context.Context) (bool, error) {
+	return p.poll(ctx, killPatience, "the command ends after SIGKILL", func(ctx context.Context) (bool, error) {
 		if _, err := tb.script(ctx, scriptStop, "force"); err != nil {
 			return false, err
 		}
@@ -109,7 +109,7 @@ func (p *Provider) Stop(ctx context.Context, labels sandbox.Labels, grace time.D
 	})
 }
 
-// killPatience is how long a tree may take to die by force.
+// killPatience is the maximum time for processes to die after SIGKILL.
 const killPatience = 30 * time.Second
 
 func (t *toolbox) ended(ctx context.Context) (bool, error) {
@@ -117,9 +117,8 @@ func (t *toolbox) ended(ctx context.Context) (bool, error) {
 	return err == nil && seen.Agent == sandbox.StateGone, err
 }
 
-// agent says what became of the command. The session says that it runs, at the price of one
-// read; everything else is told by the files that the script writes, since a session is lost
-// when its daemon dies.
+// agent returns the state of the command. If the session reports a running command, one call is enough. Otherwise the
+// files of the script decide, because a session is lost when its daemon dies.
 func (t *toolbox) agent(ctx context.Context) (sandbox.Inspection, error) {
 	ran, err := t.commands(ctx, sessionAgent)
 	if err != nil && task.CodeOf(err) != task.CodeNotFound {

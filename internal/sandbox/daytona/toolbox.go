@@ -14,15 +14,15 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// toolbox speaks to the daemon inside one sandbox.
+// toolbox calls the daemon in one sandbox.
 type toolbox struct {
-	base string // of all calls, without a trailing slash
+	base string // base URL of all calls, without a trailing slash
 	api  *toolboxclient.APIClient
 	http *http.Client
-	head http.Header // of the calls that the official client does not make
+	head http.Header // headers of calls without the official client
 }
 
-// toolbox finds the daemon: the proxy's address comes from the sandbox and may change.
+// toolbox returns the toolbox of a sandbox. Its address comes from the sandbox, because it may change.
 func (p *Provider) toolbox(ctx context.Context, box *apiclient.Sandbox) (*toolbox, error) {
 	address := box.ToolboxProxyUrl
 	if address == "" {
@@ -33,7 +33,7 @@ func (p *Provider) toolbox(ctx context.Context, box *apiclient.Sandbox) (*toolbo
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, task.Errorf(task.CodeUnavailable, "Daytona names no usable toolbox of sandbox %s", box.Name).WithCause(err)
+		return nil, task.Errorf(task.CodeUnavailable, "Daytona returned an invalid address for the toolbox of sandbox %s", box.Name).WithCause(err)
 	}
 	base := strings.TrimRight(address, "/") + "/" + box.Id
 	tb := &toolbox{base: base, http: p.client.http, head: http.Header{"User-Agent": {source}}}
@@ -44,12 +44,12 @@ func (p *Provider) toolbox(ctx context.Context, box *apiclient.Sandbox) (*toolbo
 		tb.head.Set(key, value)
 		conf.AddDefaultHeader(key, value)
 	}
-	conf.AddDefaultHeader(headerNoActivity, "true") // what it does must not count as activity
+	conf.AddDefaultHeader(headerNoActivity, "true") // calls must not count as activity
 	tb.api = toolboxclient.NewAPIClient(conf)
 	return tb, nil
 }
 
-// version succeeds if the daemon answers.
+// version returns nil if the daemon answers.
 func (t *toolbox) version(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -58,16 +58,16 @@ func (t *toolbox) version(ctx context.Context) error {
 	return classify("reach the toolbox", resp, err)
 }
 
-// said is what a script inside printed, and how it ended.
+// said is the output and exit code of a script.
 type said struct {
 	code int
 	text string
 }
 
-// scriptTimeout bounds a script: the proxies between cut a quiet call after a minute.
+// scriptTimeout is the timeout of a script. Proxies end a connection without data after one minute.
 const scriptTimeout = 40 * time.Second
 
-// script runs one of our scripts to its end.
+// script runs an embedded script to its end.
 func (t *toolbox) script(ctx context.Context, name string, args ...string) (said, error) {
 	ctx, cancel := context.WithTimeout(ctx, scriptTimeout+readTimeout)
 	defer cancel()
@@ -82,8 +82,8 @@ func (t *toolbox) script(ctx context.Context, name string, args ...string) (said
 	return said{code: int(out.GetExitCode()), text: strings.TrimSpace(out.Result)}, nil
 }
 
-// undecided turns a refusal that a call cannot deserve into what it means: the proxy has no address
-// of the sandbox, since that stops or is archived, or the disk inside is full.
+// undecided converts refusals that say nothing about the call to [task.CodeUnavailable]: the proxy has no address of a
+// stopped sandbox, or the disk is full.
 func undecided(err error) error {
 	switch task.CodeOf(err) {
 	case task.CodeNotFound, task.CodeInvalid, task.CodeConflict, task.CodeGone:
@@ -93,7 +93,7 @@ func undecided(err error) error {
 	}
 }
 
-// session makes a shell of this name; one that is there already is as good.
+// session opens a session. An existing one is a success.
 func (t *toolbox) session(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -102,7 +102,7 @@ func (t *toolbox) session(ctx context.Context, id string) error {
 	return ignore(classify("open a session in the sandbox", resp, err), task.CodeConflict)
 }
 
-// commands lists what a session ran, the first first; [task.CodeNotFound] without such a session.
+// commands returns the commands of a session, oldest first. A missing session is [task.CodeNotFound].
 func (t *toolbox) commands(ctx context.Context, id string) ([]toolboxclient.Command, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -114,7 +114,7 @@ func (t *toolbox) commands(ctx context.Context, id string) ([]toolboxclient.Comm
 	return found.Commands, nil
 }
 
-// run starts a command in a session and does not wait for it.
+// run starts a command in a session without waiting for its end.
 func (t *toolbox) run(ctx context.Context, session, command string) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -125,7 +125,7 @@ func (t *toolbox) run(ctx context.Context, session, command string) error {
 	return classify("start a command in the sandbox", resp, err)
 }
 
-// endSession ends a session with its shell and log.
+// endSession deletes a session with its shell and log.
 func (t *toolbox) endSession(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -133,7 +133,7 @@ func (t *toolbox) endSession(ctx context.Context, id string) {
 	closeBody(resp)
 }
 
-// raw is a call that the official client cannot make: it streams.
+// raw returns a streaming request, which the official client cannot send.
 func (t *toolbox) raw(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, t.base+path, body)
 	if err != nil {
@@ -143,7 +143,7 @@ func (t *toolbox) raw(ctx context.Context, method, path string, body io.Reader) 
 	return req, nil
 }
 
-// send makes a raw call. The caller closes the body of a success.
+// send sends a raw request. The caller closes the body of a success.
 func (t *toolbox) send(req *http.Request, doing string) (*http.Response, error) {
 	resp, err := t.http.Do(req)
 	if err != nil {
@@ -153,6 +153,6 @@ func (t *toolbox) send(req *http.Request, doing string) (*http.Response, error) 
 		return resp, nil
 	}
 	defer closeBody(resp)
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<16)) // half an error says as much as none
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<16)) // a partial body is enough
 	return nil, meaning(doing, read(resp, body))
 }

@@ -10,11 +10,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// transport carries every call to Daytona, and obeys its rate limits. It repeats nothing else: those who look again and again pass over
-// an answer that is lost, and Temporal retries the rest.
+// transport sends all requests to Daytona, and waits for rate limits. transport retries no other failure: poll and
+// Temporal do.
 type transport struct{ base http.RoundTripper }
 
-// RoundTrip sends req, again after each wait that a rate limit asks for, as long as the call has the time and the body can be sent again.
+// RoundTrip sends req, and again after each rate-limit wait, if the wait is at most [limitPatience], ends before the
+// deadline of the request, and the body can be sent again.
 func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	for {
 		resp, err := t.base.RoundTrip(req)
@@ -25,7 +26,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		if end, ok := req.Context().Deadline(); told > limitPatience || ok && time.Until(end) < told || !replayable(req) {
 			return resp, nil
 		}
-		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<16)) // so that the connection can be used again
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<16)) // allows the reuse of the connection
 		_ = resp.Body.Close()
 		if err := wait.For(req.Context(), told); err != nil {
 			return nil, err
@@ -43,8 +44,7 @@ func replayable(req *http.Request) bool {
 	return req.Body == nil || req.Body == http.NoBody || req.GetBody != nil
 }
 
-// toldToWait is the longest wait that the headers of a rate limit ask for: Retry-After, or that of
-// any kind; a second where there is none.
+// toldToWait returns the longest wait in the headers Retry-After and Retry-After-*; one second without such a header.
 func toldToWait(h http.Header, now time.Time) time.Duration {
 	longest := time.Duration(-1)
 	for key, values := range h {
@@ -59,7 +59,7 @@ func toldToWait(h http.Header, now time.Time) time.Duration {
 	return longest
 }
 
-// parseWait reads seconds or a date; -1 if it is neither.
+// parseWait parses seconds or a date; -1 if raw is neither.
 func parseWait(raw string, now time.Time) time.Duration {
 	if s, err := strconv.ParseFloat(strings.TrimSpace(raw), 64); err == nil && s >= 0 && s < 1e6 {
 		return time.Duration(s * float64(time.Second))

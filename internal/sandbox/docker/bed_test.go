@@ -30,7 +30,7 @@ import (
 	dockertest "github.com/omoi-dev/omoi/internal/testkit/docker"
 )
 
-// bed is a place of its own: a way to the engine, a folder of fences, and two installations.
+// bed is the environment of one test: a link to the engine, a folder of fences, and two installations.
 type bed struct {
 	cfg           docker.Config
 	link          *dockertest.Link
@@ -66,7 +66,7 @@ func (b *bed) open(t *testing.T) *docker.Provider {
 	return p
 }
 
-// sweep deletes all that a test made, and sees that nothing is left.
+// sweep deletes the sandboxes of a test, and checks that none is left.
 func (b *bed) sweep(t *testing.T) {
 	t.Helper()
 	b.link.Mend()
@@ -87,7 +87,7 @@ func (b *bed) labels() sandbox.Labels {
 	return sandbox.Labels{Installation: b.installations[0], TaskID: task.NewID(), Attempt: 1, SandboxID: task.NewSandboxID()}
 }
 
-// client speaks to the engine behind the provider's back.
+// client returns a client of the engine, for actions that bypass the provider.
 func (b *bed) client(t *testing.T) *client.Client {
 	t.Helper()
 	c, err := client.NewClientWithOpts(client.WithHost(engine.Host), client.WithAPIVersionNegotiation())
@@ -103,7 +103,7 @@ func (b *bed) inspect(t *testing.T, labels sandbox.Labels) container.InspectResp
 	return found
 }
 
-// kill ends the first process of the container, as anybody on its machine could.
+// kill sends SIGKILL to the first process of the container, as a process of the host can.
 func (b *bed) kill(t *testing.T, labels sandbox.Labels) {
 	t.Helper()
 	require.NoError(t, syscall.Kill(b.inspect(t, labels).State.Pid, syscall.SIGKILL))
@@ -124,7 +124,7 @@ func commandLines(t *testing.T) []string {
 	return lines
 }
 
-// traces are what the engine tells of the bed's containers and volumes, and the fences.
+// traces returns the engine's records of the bed's containers and volumes, and the fences.
 func (b *bed) traces(t *testing.T) []byte {
 	t.Helper()
 	var all bytes.Buffer
@@ -150,7 +150,7 @@ func (b *bed) traces(t *testing.T) []byte {
 	return all.Bytes()
 }
 
-// order is what the worker that is killed is told.
+// order is the input of the worker process that orphan kills.
 type order struct {
 	Host     string         `json:"host"`
 	StateDir string         `json:"state_dir"`
@@ -158,7 +158,7 @@ type order struct {
 	Args     []string       `json:"args"`
 }
 
-// orphan has another process make and start the sandbox, and kills it.
+// orphan creates and starts the sandbox in another process, and kills the process.
 func (b *bed) orphan(t *testing.T, spec sandbox.Spec, cmd sandbox.Command) {
 	t.Helper()
 	text, err := json.Marshal(order{Host: b.cfg.Host, StateDir: b.cfg.StateDir, Labels: spec.Labels, Args: cmd.Args})
@@ -175,7 +175,7 @@ func (b *bed) orphan(t *testing.T, spec sandbox.Spec, cmd sandbox.Command) {
 	require.Error(t, worker.Wait(), "it was killed")
 }
 
-// orphanMain is that other process: it waits to be killed once the sandbox runs.
+// orphanMain is the other process: it creates and starts the sandbox, then waits until it is killed.
 func orphanMain() int {
 	var o order
 	err := json.NewDecoder(os.Stdin).Decode(&o)
@@ -187,7 +187,7 @@ func orphanMain() int {
 		return 1
 	}
 	_, _ = os.Stdout.WriteString("started\n")
-	<-time.After(24 * time.Hour) // it is killed before; select {} ends a program without cgo
+	<-time.After(24 * time.Hour) // longer than any test; select {} ends a program without cgo
 	return 1
 }
 

@@ -11,51 +11,50 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// DefaultHost is where an engine listens unless it is told otherwise.
+// DefaultHost is the default address of the engine.
 const DefaultHost = "unix:///var/run/docker.sock"
 
-// DefaultImage has what the usual projects need: git, a shell, CA certificates, python, node,
-// a compiler, and a user 1000.
+// DefaultImage has what common projects need: git, a shell, CA certificates, Python, Node.js, a compiler, and a user
+// 1000.
 const DefaultImage = "node:22-bookworm"
 
-// Networks of a container that mean something to this package; others are names of the engine.
+// Special networks; any other name is a network of the engine.
 const (
 	NetworkBridge = "bridge"
 	NetworkHost   = "host"
 	NetworkNone   = "none"
 )
 
-// hostName is the machine of the engine, as a container on a bridge sees it.
+// hostName is the engine's host for a container on a bridge network.
 const hostName = "host.docker.internal"
 
-// Config of the provider.
+// Config configures the provider.
 type Config struct {
 	Host     string // address of the engine; empty: [DefaultHost]
 	CertPath string // folder with ca.pem, cert.pem and key.pem for TLS; empty: none
-	// StateDir holds the fences. Every worker of this machine that belongs to one installation
-	// must use the same one; made if missing.
+	// StateDir holds the fences. All workers of an installation on this machine must use the same folder. New creates
+	// it.
 	StateDir string
 	Image    string // empty: [DefaultImage]
-	NoPull   bool   // never fetch an image that the engine does not have
-	// Network of sandboxes that may use one: bridge (default), host, none, or the name of a
+	NoPull   bool   // never pull an image that the engine does not have
+	// Network is the network of sandboxes with [sandbox.NetworkHost]: bridge (default), host, none, or the name of a
 	// network of the engine.
 	Network string
-	// User that everything inside runs as, as uid:gid in numbers. Empty: 1000:1000. Never root.
+	// User runs all processes of a sandbox, as numeric uid:gid. Empty: 1000:1000. Root is invalid.
 	User string
-	// Limits of a sandbox that names none. Zero: 4 GiB of memory, 2 CPUs, 8 GB of disk and 512
-	// processes.
+	// Limits are the default limits of a sandbox. Zero: 4 GiB of memory, 2 CPUs, 8 GB of disk and 512 processes.
 	Limits sandbox.Limits
-	// APISocketDir is a folder of this machine with the socket api.sock, bound to /run/omoi
-	// inside. Empty: none. An engine elsewhere, or in a virtual machine, cannot bind it.
+	// APISocketDir is a folder of this machine with the socket api.sock, mounted at /run/omoi in sandboxes. Empty:
+	// none. Ignored if the engine runs on another machine or in a virtual machine, where the mount does not work.
 	APISocketDir string
 }
 
-// maxProcesses is the most that a container may be given.
+// maxProcesses is the largest process limit of a container.
 const maxProcesses = 32768
 
 func (c Config) withDefaults() (Config, error) {
 	if c.StateDir == "" {
-		return c, task.Invalid("state_dir", "the docker provider needs a folder for its fences")
+		return c, task.Invalid("state_dir", "the docker provider needs a state folder")
 	}
 	dir, err := filepath.Abs(c.StateDir)
 	if err != nil {
@@ -76,7 +75,7 @@ func (c Config) shares() bool {
 	return runtime.GOOS == "linux" && strings.HasPrefix(c.Host, "unix://") && !strings.Contains(c.Host, "/.docker/desktop/")
 }
 
-// owner is whose the files inside are.
+// owner is the user and group of the files in a sandbox.
 type owner struct{ uid, gid int }
 
 func parseOwner(user string) (owner, error) {
@@ -84,7 +83,7 @@ func parseOwner(user string) (owner, error) {
 	uid, uidErr := strconv.Atoi(left)
 	gid, gidErr := strconv.Atoi(cmp.Or(right, left))
 	if uidErr != nil || gidErr != nil || uid <= 0 || gid <= 0 {
-		return owner{}, task.Invalid("docker.user", "docker.user is a user and a group in numbers, neither of them root, as 1000:1000; not %q", user)
+		return owner{}, task.Invalid("docker.user", "docker.user must be a numeric user and group other than root, for example 1000:1000, not %q", user)
 	}
 	return owner{uid: uid, gid: gid}, nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestBadConfiguration(t *testing.T) {
+func TestNew_InvalidConfig(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*docker.Config){
 		"root":             func(c *docker.Config) { c.User = "0:0" },
@@ -29,8 +29,8 @@ func TestBadConfiguration(t *testing.T) {
 	}
 }
 
-// TestHowAgentsReachTheAPI goes through networks and addresses.
-func TestHowAgentsReachTheAPI(t *testing.T) {
+// TestAPIURL checks the address of the API for each network and configured address.
+func TestAPIURL(t *testing.T) {
 	t.Parallel()
 	const socket, here, there = "unix:///run/omoi/api.sock", "http://127.0.0.1:18000", "https://omoi.example"
 	for _, c := range []struct {

@@ -15,14 +15,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// labelLifetime is after how many seconds the command ends in any case; 0: never.
+// labelLifetime is the label with the seconds after which the command is killed; 0: never.
 const labelLifetime = "omoi.lifetime"
 
-// logSize bounds what the engine keeps of a command's output: at most two files of half of it.
-// Beyond that the oldest is lost, and offsets count from what is left.
+// logSize is the maximum size of each of two log files that the engine keeps of a command's output. The engine deletes
+// the oldest output first, and offsets count from the oldest output that is left.
 const logSize = "128m"
 
-// config of a container whose shell reads script, a file of [sandbox.Dir].
+// config returns the configuration of a container whose shell runs script, a file in [sandbox.Dir].
 func (p *Provider) config(image string, labels map[string]string, script string) *container.Config {
 	return &container.Config{
 		Image: image, Labels: labels, User: strconv.Itoa(p.owner.uid) + ":" + strconv.Itoa(p.owner.gid),
@@ -35,7 +35,7 @@ func (p *Provider) config(image string, labels map[string]string, script string)
 	}
 }
 
-// hostConfig is what every container of a sandbox is held to.
+// hostConfig returns the limits and the isolation of every container of a sandbox.
 func (p *Provider) hostConfig(b blank) *container.HostConfig {
 	reap, limits := true, b.spec.Limits
 	processes := int64(limits.Processes)
@@ -47,7 +47,8 @@ func (p *Provider) hostConfig(b blank) *container.HostConfig {
 		Tmpfs:     tmpfs(limits.MemoryBytes), ShmSize: limits.MemoryBytes / 8,
 		Resources: container.Resources{
 			Memory: limits.MemoryBytes, MemorySwap: limits.MemoryBytes, PidsLimit: &processes,
-			NanoCPUs: int64(min(limits.CPUs, float64(b.facts.info.NCPU)) * 1e9), // an engine refuses more than it has
+			// An engine rejects more CPUs than it has.
+			NanoCPUs: int64(min(limits.CPUs, float64(b.facts.info.NCPU)) * 1e9),
 			Ulimits:  []*units.Ulimit{{Name: "core"}},
 		},
 	}
@@ -57,8 +58,8 @@ func (p *Provider) hostConfig(b blank) *container.HostConfig {
 	return host
 }
 
-// tmpfs are the folders outside of the volumes that may be written. They count as memory, so
-// each may take a part of it only.
+// tmpfs returns the writable folders outside of the volumes. Their content counts as memory, so each gets a part of the
+// memory limit.
 func tmpfs(memory int64) map[string]string {
 	options := func(size int64, mode string) string {
 		return fmt.Sprintf("rw,exec,nosuid,nodev,size=%d,mode=%s", size, mode)
@@ -66,8 +67,8 @@ func tmpfs(memory int64) map[string]string {
 	return map[string]string{"/tmp": options(memory/2, "1777"), "/var/tmp": options(memory/8, "1777"), "/run": options(memory/16, "755")}
 }
 
-// mounts are the three volumes, each with the size of the disk where the engine can hold it to
-// that, and the folder of the API's socket.
+// mounts returns the three volumes, and the folder of the API socket. Each volume gets the disk limit as its size if
+// the engine can enforce sizes.
 func (p *Provider) mounts(b blank) []mount.Mount {
 	var mounts []mount.Mount
 	for _, tree := range []string{sandbox.Dir, sandbox.Workspace, sandbox.Home} {
@@ -84,38 +85,38 @@ func (p *Provider) mounts(b blank) []mount.Mount {
 	return mounts
 }
 
-// The labels of everything that this package makes, beside those of [sandbox.Labels].
+// Labels of all containers and volumes, in addition to those of [sandbox.Labels].
 const (
 	labelPrefix       = "omoi."
 	labelInstallation = labelPrefix + "installation"
 	labelRole         = labelPrefix + "role"
-	labelArch         = labelPrefix + "arch"      // of what runs inside
-	labelIsolation    = labelPrefix + "isolation" // what keeps it apart, with commas between
+	labelArch         = labelPrefix + "arch"      // GOARCH of the image
+	labelIsolation    = labelPrefix + "isolation" // isolation features, separated by commas
 )
 
-// The roles of containers and volumes.
+// Values of labelRole.
 const (
 	roleSandbox = "sandbox"
 	roleExec    = "exec"
 	roleFiles   = "files"
 )
 
-// written puts l and a role on a container or volume.
+// written returns l and role as labels of a container or volume.
 func written(l sandbox.Labels, role string) map[string]string {
 	pairs := l.Pairs(labelPrefix)
 	pairs[labelRole] = role
 	return pairs
 }
 
-// labelsOf reads them back.
+// labelsOf is the inverse of written, without the role.
 func labelsOf(pairs map[string]string) sandbox.Labels { return sandbox.LabelsOf(pairs, labelPrefix) }
 
-// ofInstallation finds what carries the installation's label.
+// ofInstallation matches the label of an installation.
 func ofInstallation(id string) filters.Args {
 	return filters.NewArgs(filters.Arg("label", labelInstallation+"="+id))
 }
 
-// only finds what carries all of these labels.
+// only matches all of these labels.
 func only(l sandbox.Labels) filters.Args {
 	args := filters.NewArgs()
 	for key, value := range l.Pairs(labelPrefix) {

@@ -15,9 +15,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// Delete removes every container and volume of the sandbox and looks that none is left. One of
-// other labels is not this sandbox, and is left alone. Where a create was cut off that the
-// engine may still carry out, it answers [task.CodeUnavailable] until that is past.
+// Delete removes all containers and volumes of the sandbox, and checks that none is left. A container with other labels
+// is another sandbox and stays. If the engine may still run an interrupted create, Delete returns
+// [task.CodeUnavailable] until that time is over.
 func (p *Provider) Delete(ctx context.Context, labels sandbox.Labels) error {
 	return p.locked(ctx, labels, func(ctx context.Context, f *fence.Fence) error {
 		_, err := p.find(ctx, labels)
@@ -42,7 +42,7 @@ func (p *Provider) Delete(ctx context.Context, labels sandbox.Labels) error {
 	})
 }
 
-// remove ends and removes until two looks in a row find nothing.
+// remove removes containers and volumes until removeOnce finds none.
 func (p *Provider) remove(ctx context.Context, labels sandbox.Labels) error {
 	var last error
 	for delay := 10 * time.Millisecond; ; delay = min(2*delay, time.Second) {
@@ -59,7 +59,7 @@ func (p *Provider) remove(ctx context.Context, labels sandbox.Labels) error {
 	}
 }
 
-// removeOnce answers how much it found.
+// removeOnce returns the number of containers and volumes that it found.
 func (p *Provider) removeOnce(ctx context.Context, labels sandbox.Labels) (found int, err error) {
 	containers, err := p.engine.ContainerList(ctx, container.ListOptions{All: true, Filters: only(labels)})
 	if err != nil {
@@ -67,7 +67,7 @@ func (p *Provider) removeOnce(ctx context.Context, labels sandbox.Labels) (found
 	}
 	for _, c := range containers {
 		err := p.engine.ContainerRemove(ctx, c.ID, container.RemoveOptions{Force: true, RemoveVolumes: true})
-		if err != nil && !gone(err) { // conflict: its removal is under way
+		if err != nil && !gone(err) { // a conflict means that a removal is in progress
 			return 0, err
 		}
 	}

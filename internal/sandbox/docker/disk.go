@@ -17,33 +17,33 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandbox/fence"
 )
 
-// labelDisk is how many bytes a sandbox may hold; 0: as many as it can.
+// labelDisk is the label with the disk limit in bytes; 0: no limit.
 const labelDisk = "omoi.disk"
 
 const (
-	// diskRest is the least time between two counts that no loss of free space called for.
+	// diskRest is the minimum time between two counts, unless free space drops fast.
 	diskRest = 10 * time.Second
-	// diskShare is how many times as long as a count the rest after it is, since an engine walks all its volumes.
+	// diskShare is the pause after a count, as a multiple of the count's duration: the engine walks all its volumes.
 	diskShare = 20
 )
 
 var _ sandbox.DiskKeeper = (*Provider)(nil)
 
-// disks is what the last count found.
+// disks is the result of the last count.
 type disks struct {
 	next time.Time
-	free int64 // of the engine's file system
-	room int64 // the least that a sandbox may still take
+	free int64 // bytes free on the engine's file system
+	room int64 // smallest distance in bytes of a sandbox to its limit
 }
 
-// holding is a running sandbox and what it holds.
+// holding is a running sandbox with the size of its volumes.
 type holding struct {
 	labels       sandbox.Labels
 	bytes, limit int64
 }
 
-// KeepDisks counts what running sandboxes hold where the engine's file system cannot hold them to their
-// disk, and ends those that hold more. It does so every few seconds, and sooner when much free space has gone.
+// KeepDisks counts the disk use of running sandboxes if the engine's file system cannot enforce limits, and kills those
+// above their limit. The counts are at least [diskRest] apart, or less if free space drops fast.
 func (p *Provider) KeepDisks(ctx context.Context, installation string) error {
 	free := p.freeBytes()
 	if !p.diskDue(free) {
@@ -57,7 +57,8 @@ func (p *Provider) KeepDisks(ctx context.Context, installation string) error {
 		if one.bytes <= one.limit {
 			continue
 		}
-		// An engine counts the lengths of files, which may have holes. Where nothing inside can tell, the engine is believed.
+		// The engine counts the apparent size of files, and sparse files are smaller. If du cannot read the sandbox,
+		// the engine's count decides.
 		if used, ok := p.used(ctx, one.labels); ok {
 			one.bytes = used
 		}
@@ -68,8 +69,8 @@ func (p *Provider) KeepDisks(ctx context.Context, installation string) error {
 	return errors.Join(errs...)
 }
 
-// freeBytes is the free space of the file system that holds the engine's data; 0 where that is not on this
-// machine, or nothing is known of it yet.
+// freeBytes returns the free bytes of the file system with the engine's data; 0 if the engine runs on another machine,
+// or before the first call of facts.
 func (p *Provider) freeBytes() int64 {
 	p.mu.Lock()
 	known := p.known
@@ -81,7 +82,7 @@ func (p *Provider) freeBytes() int64 {
 	return int64(stat.Bfree) * int64(stat.Bsize) //nolint:gosec,unconvert // of a real disk; its type differs between systems
 }
 
-// diskDue is true when time is over, or when so much free space has gone that a sandbox may be near its limit.
+// diskDue reports whether the pause is over, or free space has dropped by a quarter of the room since the last count.
 func (p *Provider) diskDue(free int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,10 +101,11 @@ func (p *Provider) diskCounted(held []holding, free int64, took time.Duration) {
 	}
 }
 
-// held counts, as the engine does, the running sandboxes that have a limit which the engine does not enforce.
+// held returns the running sandboxes with a limit that the engine does not enforce, and the engine's count of their
+// files.
 func (p *Provider) held(ctx context.Context, installation string) ([]holding, error) {
 	running, err := p.containers(ctx, container.ListOptions{Filters: ofInstallation(installation)})
-	if err != nil || len(running) == 0 { // nothing more is asked of an engine that has nothing of ours
+	if err != nil || len(running) == 0 { // without containers of the installation the engine gets no further request
 		return nil, err
 	}
 	f, err := p.facts(ctx)
@@ -130,7 +132,7 @@ func (p *Provider) held(ctx context.Context, installation string) ([]holding, er
 	return held, nil
 }
 
-// used asks a program inside, in a container of its own. What it was not allowed to enter it cannot count.
+// used runs du in the sandbox. ok is false if du fails or may not enter a folder.
 func (p *Provider) used(ctx context.Context, labels sandbox.Labels) (bytes int64, ok bool) {
 	trees := []string{sandbox.Dir, sandbox.Workspace, sandbox.Home}
 	res, err := sandbox.Exec(ctx, p, labels, sandbox.Command{Args: append([]string{"du", "-sk"}, trees...)})
@@ -149,14 +151,14 @@ func (p *Provider) used(ctx context.Context, labels sandbox.Labels) (bytes int64
 	return bytes, counted == len(trees)
 }
 
-// full ends what runs in a sandbox, and notes why, so that [Provider.Inspect] knows.
+// full kills the processes of a sandbox, and writes the reason into the fence for [Provider.Inspect].
 func (p *Provider) full(ctx context.Context, one holding) error {
 	return p.locked(ctx, one.labels, func(ctx context.Context, f *fence.Fence) error {
 		found, err := p.find(ctx, one.labels)
 		if err != nil || !found.State.Running {
 			return err
 		}
-		f.Full = fmt.Sprintf("it holds %d MB, more than its disk of %d MB", one.bytes/1e6, one.limit/1e6)
+		f.Full = fmt.Sprintf("the disk use of %d MB exceeds the limit of %d MB", one.bytes/1e6, one.limit/1e6)
 		p.log.WarnContext(ctx, "sandbox stopped: disk limit exceeded", slog.String("sandbox_id", one.labels.SandboxID), slog.String("reason", f.Full))
 		if err := f.Write(); err != nil {
 			return err

@@ -11,9 +11,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandbox"
 )
 
-// TestASandboxIsHeldToItsDisk fills two volumes of one sandbox beyond its disk. What only looks long, as a
-// file with a hole does, and what belongs to another installation stays.
-func TestASandboxIsHeldToItsDisk(t *testing.T) {
+// TestKeepDisks fills two volumes of one sandbox beyond the limit. A sandbox with a sparse file, and one of another
+// installation, stay.
+func TestKeepDisks(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	labels := b.labels()
@@ -23,7 +23,7 @@ func TestASandboxIsHeldToItsDisk(t *testing.T) {
 	require.NoError(t, p.Start(t.Context(), labels, shell("truncate -s 200M hole; echo up; exec sleep 600")))
 	require.Eventually(t, func() bool { return readLog(t, p, labels) == "up\n" }, time.Minute, 20*time.Millisecond)
 	kept := func(installation string) sandbox.Inspection {
-		p := b.open(t) // which has counted nothing yet
+		p := b.open(t) // a provider that has counted nothing yet
 		require.NoError(t, p.KeepDisks(t.Context(), installation))
 		seen, err := p.Inspect(t.Context(), labels)
 		require.NoError(t, err)
@@ -34,7 +34,7 @@ func TestASandboxIsHeldToItsDisk(t *testing.T) {
 	require.Equal(t, sandbox.StateAlive, kept(b.installations[1]).Agent, "it is another's")
 	seen := kept(labels.Installation)
 	require.Equal(t, []any{sandbox.StateAlive, sandbox.StateGone, true, -1}, []any{seen.State, seen.Agent, seen.DiskFull, seen.ExitCode})
-	require.Regexp(t, "it holds 4. MB, more than its disk of 33 MB", seen.Reason)
+	require.Regexp(t, "the disk use of 4. MB exceeds the limit of 33 MB", seen.Reason)
 	require.Equal(t, "20971520 fill\n", sh(t, p, labels, "stat -c '%s %n' fill"), "its work can be saved")
 
 	killed := b.labels()

@@ -1,36 +1,35 @@
 // Package docker runs sandboxes as containers of a Docker engine.
 //
-// # Authority
+// # Resources
 //
-// A sandbox is one container named by [task.SandboxName], with its labels and three volumes:
+// A sandbox is a container named by [task.SandboxName], with labels and three volumes:
 //
-//	omoi-<id>              runs the agent: created by Ensure, started once by Start
-//	omoi-<id>-exec-<rand>  one Exec: its own processes over the volumes of the first
-//	omoi-<id>-omoi, -workspace, -home   what is written
+//	omoi-<id>                           runs the agent; created by Ensure, started once by Start
+//	omoi-<id>-omoi, -workspace, -home   the files of the sandbox
 //
-// The engine is the only record of them; everything carries the labels omoi.installation,
-// omoi.task, omoi.attempt and omoi.sandbox, and is ours only if all of them agree.
+// Attach adds a container with a random name, which shares the volumes and has its own processes.
 //
-// A container that was started is never started again, so the agent runs once; its end ends
-// its whole tree, since they share a process namespace. The sandbox stays until Delete: files
-// and log of a stopped container can be read, and an Exec brings a container of its own.
+// The engine is the only record of sandboxes. All resources have the labels omoi.installation, omoi.task,
+// omoi.attempt and omoi.sandbox. A resource belongs to a sandbox only if all of them agree.
+//
+// A container is started once, so the agent runs once. All its processes end with the first one, because they share a
+// process namespace. The sandbox stays until Delete: its files and log remain readable, and Attach still works.
 //
 // # Fences
 //
-// Config.StateDir holds a file for each sandbox: the lock of what makes and removes, and after
-// a delete the tombstone. A create that comes after the delete finds it and is refused. The
-// engine may still carry out a create of a worker that died: it is noted before it is asked
-// for, and Delete does not answer that all is gone before such a create can no longer come.
-// Hence LongestCreate is 0.
+// Config.StateDir has a file for each sandbox. The file is the lock for create and delete, and the tombstone after a
+// delete: a later create fails. The engine may carry out the create of a worker that died. Ensure records each create
+// before it sends the request, and Delete returns an error until such a create can no longer come. Therefore
+// [sandbox.Capabilities].LongestCreate is 0.
 //
 // # Secrets
 //
-// Arguments and environment of a command go into a file of the omoi volume that its shell
-// reads and removes first, so they are in no inspection of the engine, label or command line.
+// The arguments and the environment of a command are in a script in the omoi volume. The shell removes the script
+// when it starts. No inspection of the engine, label or command line contains them.
 //
 // # Files
 //
-// Files go through the engine's archive calls, which resolve every path inside the container.
-// This package looks at each part of a path and follows links only within one of the three
-// trees. A file is replaced by the engine; a reader inside may see it half-written.
+// File access uses the engine's archive calls, which resolve every path inside the container. This package checks
+// each part of a path, and follows links only within one of the three trees. The engine overwrites files in place: a
+// program in the sandbox may read a half-written file.
 package docker

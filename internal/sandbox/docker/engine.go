@@ -16,7 +16,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// dial makes a client. It asks nobody: an engine that is away comes back.
+// dial returns a client without a request, because the engine may start later.
 func dial(cfg Config) (*client.Client, error) {
 	opts := []client.Opt{client.WithHost(cfg.Host), client.WithAPIVersionNegotiation()}
 	if dir := cfg.CertPath; dir != "" {
@@ -24,7 +24,7 @@ func dial(cfg Config) (*client.Client, error) {
 	}
 	made, err := client.NewClientWithOpts(opts...)
 	if err != nil {
-		return nil, task.Invalid("docker.host", "the engine's address %q or its certificates cannot be used", cfg.Host).WithCause(err)
+		return nil, task.Invalid("docker.host", "cannot use the address %q of the docker engine, or its certificates. Next: check docker.host", cfg.Host).WithCause(err)
 	}
 	return made, nil
 }
@@ -33,15 +33,16 @@ func unavailable(doing string, err error) error {
 	return task.Errorf(task.CodeUnavailable, "cannot %s", doing).WithCause(err)
 }
 
-// engineError is an error of the engine. One that the caller caused by giving up stays his.
+// engineError returns [task.CodeUnavailable] for an error of the engine. doing completes "cannot", for example "list
+// its volumes".
 func engineError(doing string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return task.Errorf(task.CodeUnavailable, "the docker engine did not %s in time", doing).WithCause(err)
 	}
-	return task.Errorf(task.CodeUnavailable, "the docker engine cannot %s. Next: docker info on this machine", doing).WithCause(err)
+	return task.Errorf(task.CodeUnavailable, "the docker engine cannot %s. Next: run docker info on this machine", doing).WithCause(err)
 }
 
-// answered reports whether err is the engine's own answer: then it does not act later.
+// answered reports whether err is an answer of the engine, so that the engine does not act later.
 func answered(err error) bool {
 	return slices.ContainsFunc([]func(error) bool{
 		cerrdefs.IsNotFound, cerrdefs.IsInvalidArgument, cerrdefs.IsConflict, cerrdefs.IsInternal, cerrdefs.IsUnauthorized,
@@ -49,13 +50,13 @@ func answered(err error) bool {
 	}, func(is func(error) bool) bool { return is(err) })
 }
 
-// facts are what an engine can do. They are asked for once.
+// facts are the capabilities of an engine.
 type facts struct {
 	info  system.Info
-	quota bool // volumes can be given a size
+	quota bool // the engine enforces sizes of volumes
 }
 
-// facts asks the engine, and remembers its answer.
+// facts returns the capabilities of the engine. Only the first successful call sends requests.
 func (p *Provider) facts(ctx context.Context) (facts, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,17 +65,17 @@ func (p *Provider) facts(ctx context.Context) (facts, error) {
 	}
 	info, err := p.engine.Info(ctx)
 	if err != nil {
-		return facts{}, engineError("say what it is", err)
+		return facts{}, engineError("report its version", err)
 	}
 	if info.OSType != "linux" {
-		return facts{}, task.Invalid("docker.host", "the docker engine runs %s containers; sandboxes need Linux ones", info.OSType)
+		return facts{}, task.Invalid("docker.host", "the docker engine runs %s containers, and sandboxes need Linux containers", info.OSType)
 	}
 	found := facts{info: info, quota: p.probeQuota(ctx)}
 	p.known = &found
 	return found, nil
 }
 
-// probeQuota tries whether a volume can be given a size: only some file systems can.
+// probeQuota reports whether the engine creates a volume with a size. Only some file systems can.
 func (p *Provider) probeQuota(ctx context.Context) bool {
 	made, err := p.engine.VolumeCreate(ctx, volume.CreateOptions{
 		Driver: "local", DriverOpts: map[string]string{"size": "16777216"}, Labels: map[string]string{labelRole: "probe"},
@@ -85,15 +86,15 @@ func (p *Provider) probeQuota(ctx context.Context) bool {
 	return p.engine.VolumeRemove(context.WithoutCancel(ctx), made.Name, true) == nil
 }
 
-// security reports whether the engine has a kind of protection, as seccomp.
+// security reports whether the engine has a security option, for example seccomp.
 func (f facts) security(name string) bool {
 	return slices.ContainsFunc(f.info.SecurityOptions, func(option string) bool {
 		return option == "name="+name || strings.HasPrefix(option, "name="+name+",")
 	})
 }
 
-// checkNetwork refuses a network that the engine does not have: some start a container
-// without any then.
+// checkNetwork returns an error for a network that the engine does not have: some engines start such a container
+// without a network.
 func (p *Provider) checkNetwork(ctx context.Context, name string) error {
 	if name == NetworkHost || name == NetworkNone {
 		return nil
@@ -101,17 +102,17 @@ func (p *Provider) checkNetwork(ctx context.Context, name string) error {
 	_, err := p.engine.NetworkInspect(ctx, name, network.InspectOptions{})
 	switch {
 	case cerrdefs.IsNotFound(err) && name == NetworkBridge:
-		return task.Invalid("docker.network", "the docker engine has no network %q, since it runs without one (--bridge=none): set docker.network to host or none, or to another network of it", name)
+		return task.Invalid("docker.network", "the docker engine has no network %q: it runs with --bridge=none. Next: set docker.network to host, none, or a network of the engine", name)
 	case cerrdefs.IsNotFound(err):
-		return task.Invalid("docker.network", "the docker engine has no network %q: make it with `docker network create`, or set docker.network to host or none", name)
+		return task.Invalid("docker.network", "the docker engine has no network %q. Next: create it with `docker network create`, or set docker.network to host or none", name)
 	}
 	if err != nil {
-		return engineError("look at its networks", err)
+		return engineError("inspect the network "+name, err)
 	}
 	return nil
 }
 
-// parts names what keeps a sandbox apart.
+// parts returns the isolation features of a sandbox on this network.
 func (p *Provider) parts(f facts, on string) []string {
 	parts := []string{"docker", "pidns", "uid", "no-capabilities", "no-new-privileges", "read-only-root"}
 	for _, one := range []struct {

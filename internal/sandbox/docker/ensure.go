@@ -20,9 +20,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Ensure makes the container, or adopts the one whose labels all agree. It answers
-// [sandbox.ErrNameTaken] for another's, [sandbox.ErrFenced] after a delete,
-// [task.CodeInvalid] for limits out of range, a network or an image that cannot be had.
+// Ensure creates the container, or adopts the one with the same labels. Errors: [sandbox.ErrNameTaken] for a container
+// with other labels, [sandbox.ErrFenced] after a delete, [task.CodeInvalid] for limits out of range, a missing network
+// or a missing image.
 func (p *Provider) Ensure(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
 	spec, err := spec.Complete(sandbox.NetworkHost, p.cfg.Limits, maxProcesses)
 	if err != nil {
@@ -51,7 +51,7 @@ func (p *Provider) Ensure(ctx context.Context, spec sandbox.Spec) (sandbox.Sandb
 	return box, err
 }
 
-// adopt answers the sandbox that is there.
+// adopt returns the existing sandbox.
 func (p *Provider) adopt(ctx context.Context, f *fence.Fence, labels sandbox.Labels) (sandbox.Sandbox, error) {
 	if f.IsDeleted() {
 		return sandbox.Sandbox{}, sandbox.ErrFenced
@@ -76,8 +76,7 @@ func boxOf(id string, labels map[string]string) sandbox.Sandbox {
 	}
 }
 
-// ready finds a sandbox in which something is to be started. One that is being removed is not
-// there any more.
+// ready returns the container of a sandbox for a start. A sandbox in deletion is [task.CodeNotFound].
 func (p *Provider) ready(ctx context.Context, f *fence.Fence, labels sandbox.Labels) (container.InspectResponse, error) {
 	found, err := p.find(ctx, labels)
 	if err == nil && f.IsDeleted() {
@@ -89,14 +88,14 @@ func (p *Provider) ready(ctx context.Context, f *fence.Fence, labels sandbox.Lab
 	return found, err
 }
 
-// finish gives the volumes of a container whose maker died to their user.
+// finish furnishes the volumes if their creator died before it could.
 func (p *Provider) finish(ctx context.Context, f *fence.Fence, found container.InspectResponse) error {
 	if started(found) {
 		return nil
 	}
 	last, err := p.engine.ContainerStatPath(ctx, found.ID, sandbox.Dir)
 	if err != nil {
-		return engineError("look into a sandbox", err)
+		return engineError("read a folder of a sandbox", err)
 	}
 	if last.Mode.Perm() == treeMode {
 		return nil
@@ -104,11 +103,11 @@ func (p *Provider) finish(ctx context.Context, f *fence.Fence, found container.I
 	return p.furnish(ctx, f, found)
 }
 
-// treeMode is that of a tree that belongs to its user.
+// treeMode is the mode of a furnished tree.
 const treeMode = 0o700
 
-// furnish gives the three trees to the sandbox's user. The engine writes to a root of volumes
-// only through a container whose own root is writable, so one is made for it and never started.
+// furnish gives the three trees to the sandbox's user. The engine writes to the root of a volume only through a
+// container with a writable root file system, so furnish creates one and never starts it.
 func (p *Provider) furnish(ctx context.Context, f *fence.Fence, main container.InspectResponse) error {
 	labels := labelsOf(main.Config.Labels)
 	id, err := p.over(ctx, f, main, &container.Config{Image: main.Image, Labels: written(labels, roleFiles), Entrypoint: []string{"/none"}},
@@ -118,7 +117,7 @@ func (p *Provider) furnish(ctx context.Context, f *fence.Fence, main container.I
 	}
 	defer p.discard(ctx, id)
 	if _, err = p.engine.ContainerStatPath(ctx, id, "/bin/sh"); cerrdefs.IsNotFound(err) {
-		return task.Invalid("docker.image", "the image %s has no /bin/sh; sandboxes need one with a shell and git", p.cfg.Image)
+		return task.Invalid("docker.image", "the image %s has no /bin/sh. Next: set docker.image to an image with a shell and git", p.cfg.Image)
 	}
 	archive, err := p.trees()
 	if err != nil {
@@ -130,7 +129,7 @@ func (p *Provider) furnish(ctx context.Context, f *fence.Fence, main container.I
 	return nil
 }
 
-// trees is an archive of the three folders; [sandbox.Dir] is last, as the mark that it is done.
+// trees returns an archive of the three folders. [sandbox.Dir] is last, because its mode marks the end of furnish.
 func (p *Provider) trees() (io.Reader, error) {
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
@@ -142,7 +141,7 @@ func (p *Provider) trees() (io.Reader, error) {
 	return &archive, w.Close()
 }
 
-// over makes a container over the volumes of the sandbox's.
+// over creates a container with the volumes of the container main.
 func (p *Provider) over(ctx context.Context, f *fence.Fence, main container.InspectResponse, cfg *container.Config, host *container.HostConfig) (string, error) {
 	host.VolumesFrom = []string{main.ID}
 	var made container.CreateResponse
@@ -159,7 +158,7 @@ func (p *Provider) over(ctx context.Context, f *fence.Fence, main container.Insp
 	return made.ID, nil
 }
 
-// discard ends a container that still runs and removes it. It returns once nothing of it is left.
+// discard kills and removes a container, and returns when it is removed.
 func (p *Provider) discard(ctx context.Context, id string) {
 	ctx, cancel := settled(ctx)
 	defer cancel()
@@ -169,7 +168,7 @@ func (p *Provider) discard(ctx context.Context, id string) {
 	}
 }
 
-// blank is what a container is made from.
+// blank is the input of create.
 type blank struct {
 	spec    sandbox.Spec
 	network string
@@ -177,7 +176,7 @@ type blank struct {
 	facts   facts
 }
 
-// blank gathers it, before the lock: an image may take minutes.
+// blank collects the input of create, without the lock: a pull of the image takes minutes.
 func (p *Provider) blank(ctx context.Context, spec sandbox.Spec) (blank, error) {
 	b := blank{spec: spec, network: p.network(spec.Network)}
 	var err error
@@ -216,13 +215,13 @@ func (p *Provider) create(ctx context.Context, f *fence.Fence, b blank) (sandbox
 	return box, err
 }
 
-// createError tells what a setting would mend from what may be over soon.
+// createError returns [task.CodeInvalid] for an error that only another setting fixes, else [task.CodeUnavailable].
 func createError(err error) error {
 	switch {
 	case cerrdefs.IsInvalidArgument(err):
-		return task.Invalid("docker", "the docker engine refuses such a container: %s", err)
-	case cerrdefs.IsConflict(err): // the engine still makes or removes one of this name
-		return engineError("make the container, whose name is in use", err)
+		return task.Invalid("docker", "the docker engine rejects the settings of the container: %s", err)
+	case cerrdefs.IsConflict(err): // the engine is creating or removing a container of this name
+		return engineError("create the container, because its name is in use", err)
 	}
-	return engineError("make a container", err)
+	return engineError("create a container", err)
 }

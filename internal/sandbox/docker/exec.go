@@ -17,9 +17,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Attach runs a command in a container of its own over the sandbox's volumes, beside the agent or
-// after it has ended. It sees the sandbox's files and not the agent's processes, and whatever it
-// leaves running ends with it.
+// Attach runs a command in a container of its own with the sandbox's volumes, while the agent runs or after its end.
+// The command sees the files of the sandbox, and not the processes of the agent. Processes that it leaves behind are
+// killed at its end.
 func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command, streams sandbox.Streams) (int, error) {
 	if err := cmd.Check(); err != nil {
 		return -1, err
@@ -46,10 +46,10 @@ type running struct {
 	streams sandbox.Streams
 
 	ended <-chan ending
-	read  chan error // the end of both streams
+	read  chan error // result of show
 }
 
-// begin starts it, unless the sandbox is gone.
+// begin starts the command. A deleted sandbox is an error.
 func (r *running) begin(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) error {
 	cmd.Stdin = r.streams.Stdin
 	err := r.p.locked(ctx, labels, func(ctx context.Context, f *fence.Fence) error {
@@ -69,7 +69,7 @@ func (r *running) begin(ctx context.Context, labels sandbox.Labels, cmd sandbox.
 	return err
 }
 
-// beside makes a container like the sandbox's own.
+// beside creates a container with the settings of the sandbox's container.
 func (r *running) beside(ctx context.Context, f *fence.Fence, main container.InspectResponse, script string) (string, error) {
 	cfg := r.p.config(main.Image, written(labelsOf(main.Config.Labels), roleExec), script)
 	cfg.OpenStdin, cfg.Tty = r.streams.Stdin != nil, r.streams.Terminal != nil
@@ -82,7 +82,7 @@ func (r *running) beside(ctx context.Context, f *fence.Fence, main container.Ins
 	return r.p.over(ctx, f, main, cfg, &host)
 }
 
-// launch starts it with its streams attached, so that nothing of them is missed.
+// launch attaches the streams before the start, so that no output is lost.
 func (p *Provider) launch(ctx context.Context, run *running, cmd sandbox.Command, file string) error {
 	err := p.putScript(ctx, run.id, file, script(cmd, file, cmd.Timeout+time.Minute))
 	if err != nil {
@@ -90,14 +90,14 @@ func (p *Provider) launch(ctx context.Context, run *running, cmd sandbox.Command
 	}
 	streams := container.AttachOptions{Stream: true, Stdout: true, Stderr: true, Stdin: cmd.Stdin != nil}
 	if run.conn, err = p.engine.ContainerAttach(ctx, run.id, streams); err != nil {
-		return engineError("listen to a command", err)
+		return engineError("read the output of a command", err)
 	}
-	// The wait outlives this call; the removal of the container ends it.
+	// The wait continues after this call; the removal of the container ends it.
 	run.ended = p.ending(context.WithoutCancel(ctx), run.id, container.WaitConditionNextExit)
 	if err := startError(p.engine.ContainerStart(ctx, run.id, container.StartOptions{})); err != nil {
 		return err
 	}
-	if run.streams.Terminal != nil { // before anything is typed; some engines pass over the size that they were told
+	if run.streams.Terminal != nil { // before the first input; some engines ignore ConsoleSize
 		run.size(ctx, run.streams.Terminal.Size)
 	}
 	go func() { run.read <- run.show() }()
@@ -110,7 +110,7 @@ func (p *Provider) launch(ctx context.Context, run *running, cmd sandbox.Command
 	return nil
 }
 
-// show hands on what the command says: both streams in one connection, or one where it has a terminal.
+// show copies the output: two multiplexed streams, or a single one with a terminal.
 func (r *running) show() error {
 	if r.streams.Terminal != nil {
 		_, err := io.Copy(r.streams.Stdout, r.conn.Reader)
@@ -120,12 +120,12 @@ func (r *running) show() error {
 	return err
 }
 
-// follow waits for the end.
+// follow waits for the end of the output and of the command.
 func (r *running) follow(ctx, within context.Context) (code int, err error) {
 	select {
 	case err := <-r.read:
 		if err != nil && within.Err() == nil {
-			return -1, engineError("listen to a command", err)
+			return -1, engineError("read the output of a command", err)
 		}
 	case <-within.Done():
 		return -1, cut(ctx)
@@ -141,12 +141,12 @@ func (r *running) follow(ctx, within context.Context) (code int, err error) {
 	}
 }
 
-// cut is the error when the time is over.
+// cut returns the error for a command whose time is over: the error of ctx, or the timeout.
 func cut(ctx context.Context) error {
 	return cmp.Or(ctx.Err(), error(task.Errorf(task.CodeUnavailable, "the command exceeded its time limit")))
 }
 
-// close ends the command and removes its container.
+// close kills the command and removes its container.
 func (r *running) close(ctx context.Context) {
 	r.p.discard(ctx, r.id)
 	if r.conn.Conn != nil {
@@ -154,7 +154,7 @@ func (r *running) close(ctx context.Context) {
 	}
 }
 
-// size gives the terminal its size; one of another size is still one.
+// size sets the size of the terminal. A failure is ignored, because the terminal works with any size.
 func (r *running) size(ctx context.Context, size sandbox.Size) {
 	_ = r.p.engine.ContainerResize(ctx, r.id, container.ResizeOptions{Height: uint(size.Rows), Width: uint(size.Columns)})
 }

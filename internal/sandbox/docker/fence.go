@@ -11,11 +11,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// lateCreate is how long after its caller's death the engine may carry out a create.
+// lateCreate is the time after the death of a caller in which the engine may still carry out its create.
 const lateCreate = 30 * time.Second
 
-// locked acts on a sandbox that nobody else makes or removes meanwhile. The lock is held until
-// the engine has answered, even if the caller has given up.
+// locked runs act with the lock of the sandbox. The caller's cancellation does not reach act, so that the lock is held
+// until the engine answers.
 func (p *Provider) locked(ctx context.Context, labels sandbox.Labels, act func(context.Context, *fence.Fence) error) error {
 	if err := labels.Check(); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (p *Provider) fenceOf(labels sandbox.Labels) string {
 // Prune implements [sandbox.Pruner].
 func (p *Provider) Prune(now time.Time) error { return fence.Prune(p.cfg.StateDir, now) }
 
-// asking notes that the engine is asked to make something, until it has answered.
+// asking records in the fence that the engine is creating a container, until the engine answers.
 func asking(f *fence.Fence, ask func() error) error {
 	now := time.Now().UTC()
 	f.Asked = &now
@@ -52,7 +52,7 @@ func asking(f *fence.Fence, ask func() error) error {
 	return errors.Join(err, f.Write())
 }
 
-// settles is how long a create that nobody heard the answer of may still appear.
+// settles returns how long an unanswered create may still take effect.
 func settles(f *fence.Fence, now time.Time) time.Duration {
 	if f.Asked == nil {
 		return 0

@@ -20,33 +20,33 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// walker looks at the parts of a path one by one. What it has seen may change behind its back,
-// but the engine never leaves the container, and there nothing is the host's.
+// walker resolves a path part by part. The sandbox may change a part after the check. This is safe: the engine resolves
+// every path inside the container.
 type walker struct {
 	p    *Provider
 	id   string
-	name string // for errors
+	name string // for error texts
 	tree string
 }
 
-// errAbsent says that a path leads nowhere.
-var errAbsent = errors.New("there is nothing")
+// errAbsent reports that a path does not exist.
+var errAbsent = errors.New("no such file or folder")
 
 func (w walker) stat(ctx context.Context, at string) (container.PathStat, error) {
 	seen, err := w.p.engine.ContainerStatPath(ctx, w.id, at)
 	switch {
 	case cerrdefs.IsNotFound(err):
 		return seen, errAbsent
-	case err != nil && w.atFault(ctx, err): // a loop of links
-		return seen, w.refuse("a part of it cannot be resolved").WithCause(err)
+	case err != nil && w.atFault(ctx, err): // a loop of links, for example
+		return seen, w.refuse("a part of the path cannot be resolved").WithCause(err)
 	case err != nil:
-		return seen, engineError("look into a sandbox", err)
+		return seen, engineError("read a folder of a sandbox", err)
 	}
 	return seen, nil
 }
 
-// atFault reports whether the path is why the engine cannot answer, which it says as it says faults of its own: then the root of
-// the same sandbox can be looked at.
+// atFault reports whether the path caused err. The engine answers its own faults with the same codes, so atFault checks
+// whether the engine can stat the root of the sandbox.
 func (w walker) atFault(ctx context.Context, err error) bool {
 	if !cerrdefs.IsInvalidArgument(err) && !cerrdefs.IsInternal(err) {
 		return false
@@ -59,24 +59,24 @@ func (w walker) refuse(why string) *task.Error {
 	return task.Invalid("path", "cannot access %s in the sandbox: %s", w.name, why)
 }
 
-// step goes to one part of a path, through a link if it stays within the tree.
+// step resolves one part of a path, through a link if its target is in the tree.
 func (w walker) step(ctx context.Context, dir, part string) (string, container.PathStat, error) {
 	at := dir + "/" + part
 	seen, err := w.stat(ctx, at)
 	if err != nil || seen.Mode&os.ModeSymlink == 0 {
 		return at, seen, err
 	}
-	if !strings.HasPrefix(seen.LinkTarget, w.tree+"/") { // the engine has followed it to its end
-		return at, seen, w.refuse("a link leads out of " + w.tree)
+	if !strings.HasPrefix(seen.LinkTarget, w.tree+"/") { // the engine has resolved the link completely
+		return at, seen, w.refuse("a link points outside of " + w.tree)
 	}
 	at = seen.LinkTarget
 	if seen, err = w.stat(ctx, at); err == nil && seen.Mode&os.ModeSymlink != 0 {
-		err = w.refuse("its links change")
+		err = w.refuse("its links changed during the access")
 	}
 	return at, seen, err
 }
 
-// descend goes through folders as far as there are any.
+// descend resolves folders until one does not exist, and returns the missing parts.
 func (w walker) descend(ctx context.Context, parts []string) (dir string, missing []string, err error) {
 	dir = w.tree
 	for n, part := range parts {
@@ -87,14 +87,14 @@ func (w walker) descend(ctx context.Context, parts []string) (dir string, missin
 		case err != nil:
 			return "", nil, err
 		case !seen.Mode.IsDir():
-			return "", nil, w.refuse(at + " is no folder")
+			return "", nil, w.refuse(at + " is not a folder")
 		}
 		dir = at
 	}
 	return dir, nil, nil
 }
 
-// at opens a way into a sandbox for the file of that name.
+// at returns a walker for a file, and the parts of its path below the tree.
 func (p *Provider) at(ctx context.Context, labels sandbox.Labels, name string) (w walker, rel []string, err error) {
 	found, err := p.find(ctx, labels)
 	if err != nil {
@@ -126,12 +126,12 @@ func (p *Provider) ReadFile(ctx context.Context, labels sandbox.Labels, name str
 	case err != nil:
 		return nil, err
 	case !seen.Mode.IsRegular():
-		return nil, w.refuse("it is no regular file")
+		return nil, w.refuse("it is not a regular file")
 	}
 	return w.open(ctx, at)
 }
 
-// open reads the one file that the engine's archive of it holds.
+// open returns the content of the file in the engine's archive.
 func (w walker) open(ctx context.Context, at string) (io.ReadCloser, error) {
 	raw, _, err := w.p.engine.CopyFromContainer(ctx, w.id, at)
 	if cerrdefs.IsNotFound(err) {
@@ -143,7 +143,7 @@ func (w walker) open(ctx context.Context, at string) (io.ReadCloser, error) {
 	archive := tar.NewReader(raw)
 	head, err := archive.Next()
 	if err == nil && head.Typeflag != tar.TypeReg {
-		err = w.refuse("it is no regular file")
+		err = w.refuse("it is not a regular file")
 	} else if err != nil {
 		err = engineError("read from a sandbox", err)
 	}
@@ -157,7 +157,7 @@ func (w walker) open(ctx context.Context, at string) (io.ReadCloser, error) {
 	}{archive, raw}, nil
 }
 
-// WriteFile implements [sandbox.Provider]. Nothing is written if r fails.
+// WriteFile implements [sandbox.Provider]. If r fails, the file stays unchanged.
 func (p *Provider) WriteFile(ctx context.Context, labels sandbox.Labels, name string, mode uint32, r io.Reader) (err error) {
 	w, rel, err := p.at(ctx, labels, name)
 	if err != nil {
@@ -181,7 +181,7 @@ func (p *Provider) WriteFile(ctx context.Context, labels sandbox.Labels, name st
 	return errors.Join(w.wrote(err), archive.Close())
 }
 
-// replaceable refuses to put a file where a folder is.
+// replaceable returns an error if a folder has the name of the file.
 func (w walker) replaceable(ctx context.Context, dir string, missing []string, name string) error {
 	if len(missing) > 0 {
 		return nil
@@ -203,7 +203,7 @@ func (w walker) wrote(err error) error {
 	case err == nil:
 		return nil
 	case cerrdefs.IsNotFound(err), cerrdefs.IsInvalidArgument(err):
-		return w.refuse("the sandbox changes while it is written").WithCause(err)
+		return w.refuse("the folder changed during the write").WithCause(err)
 	}
 	return engineError("write into a sandbox", err)
 }
@@ -215,7 +215,7 @@ func (p *Provider) Log(ctx context.Context, labels sandbox.Labels, offset int64)
 		return nil, err
 	}
 	if offset < 0 {
-		return nil, task.Invalid("offset", "a log begins at offset 0, not %d", offset)
+		return nil, task.Invalid("offset", "the offset of a log must be 0 or more, not %d", offset)
 	}
 	raw, err := p.engine.ContainerLogs(ctx, found.ID, container.LogsOptions{ShowStdout: true, ShowStderr: true})
 	if cerrdefs.IsNotFound(err) {
@@ -237,24 +237,24 @@ func (p *Provider) Log(ctx context.Context, labels sandbox.Labels, offset int64)
 	return log, nil
 }
 
-// logged is a log on its way.
+// logged is an open log.
 type logged struct {
 	*io.PipeReader
 
 	raw io.Closer
 }
 
-// Close gives up the stream.
+// Close ends the stream.
 func (l *logged) Close() error { return errors.Join(l.PipeReader.Close(), l.raw.Close()) }
 
-// spooled is content of known length, as an archive needs it.
+// spooled is content with a known size, which a tar header needs.
 type spooled struct {
 	io.ReadCloser
 
 	size int64
 }
 
-// inMemory is how much of a file is kept in memory; the rest goes to a file without a name.
+// inMemory is the number of bytes that spool keeps in memory. Larger content goes to an unlinked file.
 const inMemory = 1 << 20
 
 // spool reads r to its end.
@@ -265,20 +265,20 @@ func spool(r io.Reader) (spooled, error) {
 		return spooled{io.NopCloser(&head), n}, nil
 	}
 	if err != nil {
-		return spooled{}, fmt.Errorf("read what to write: %w", err)
+		return spooled{}, fmt.Errorf("read the content of the file: %w", err)
 	}
 	file, err := os.CreateTemp("", "omoi-spool-")
 	if err != nil {
-		return spooled{}, unavailable("keep a file on its way into a sandbox", err)
+		return spooled{}, unavailable("create a temporary file", err)
 	}
-	_ = os.Remove(file.Name()) // it lives as long as it is open
+	_ = os.Remove(file.Name()) // the unlinked file exists until it is closed
 	size, err := io.Copy(file, io.MultiReader(&head, r))
 	if err == nil {
 		_, err = file.Seek(0, io.SeekStart)
 	}
 	if err != nil {
 		_ = file.Close()
-		return spooled{}, fmt.Errorf("read what to write: %w", err)
+		return spooled{}, fmt.Errorf("read the content of the file: %w", err)
 	}
 	return spooled{file, size}, nil
 }
@@ -290,7 +290,7 @@ type entry struct {
 	body spooled
 }
 
-// archive streams the folders and below them the file, all of the sandbox's user.
+// archive streams a tar archive of folders and the file below them, owned by the sandbox's user.
 func (p *Provider) archive(e entry, folders []string) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() { w.CloseWithError(p.writeArchive(w, e, folders)) }()
@@ -314,7 +314,7 @@ func (p *Provider) writeArchive(to io.Writer, e entry, folders []string) error {
 	return w.Close()
 }
 
-// header is of something that belongs to the sandbox's user.
+// header returns a tar header owned by the sandbox's user.
 func (p *Provider) header(kind byte, name string, mode, size int64) *tar.Header {
 	return &tar.Header{
 		Typeflag: kind, Name: name, Mode: mode, Size: size, Uid: p.owner.uid, Gid: p.owner.gid, ModTime: time.Now(),

@@ -15,8 +15,8 @@ import (
 
 var _ sandbox.Freezer = (*Provider)(nil)
 
-// Freeze pauses every running container of an installation, those of commands too. An engine that
-// does not run has none.
+// Freeze pauses all running containers of an installation, including those of Attach, and returns the number of paused
+// sandboxes. An engine that does not run counts as zero.
 func (p *Provider) Freeze(ctx context.Context, installation string) (int, error) {
 	p.frozen.Store(true)
 	count, err := p.each(ctx, installation, "running", p.engine.ContainerPause)
@@ -26,20 +26,21 @@ func (p *Provider) Freeze(ctx context.Context, installation string) (int, error)
 	if err != nil {
 		return count, err
 	}
-	paused, err := p.inState(ctx, installation, "paused") // by now, or by another process
+	paused, err := p.inState(ctx, installation, "paused") // includes containers that another process paused
 	return sandboxes(paused), err
 }
 
-// Thaw lets them continue.
+// Thaw unpauses the containers.
 func (p *Provider) Thaw(ctx context.Context, installation string) (int, error) {
 	p.frozen.Store(false)
 	return p.each(ctx, installation, "paused", p.engine.ContainerUnpause)
 }
 
-// atOnce bounds how many containers are frozen or thawed side by side.
+// atOnce is the number of containers that are paused or unpaused at the same time.
 const atOnce = 16
 
-// each acts on the containers in a state, side by side. One that has left it meanwhile is passed over.
+// each calls act for the containers in a state, at most [atOnce] at the same time. A container that left the state is
+// skipped.
 func (p *Provider) each(ctx context.Context, installation, state string, act func(context.Context, string) error) (int, error) {
 	found, err := p.inState(ctx, installation, state)
 	if err != nil {
@@ -51,17 +52,17 @@ func (p *Provider) each(ctx context.Context, installation, state string, act fun
 	for i, c := range found {
 		all.Go(func() error {
 			if err := act(ctx, c.ID); err != nil && !gone(err) && !p.ends(ctx, c.ID) {
-				errs[i] = engineError("freeze or thaw a container", err)
+				errs[i] = engineError("pause or unpause a container", err)
 			}
 			return nil
 		})
 	}
-	_ = all.Wait() // errs tells
+	_ = all.Wait() // errs has the errors
 	return sandboxes(found), errors.Join(errs...)
 }
 
-// ends reports whether a container ends now. The engine answers an internal error to the pause of such a container:
-// its processes have ended, and the engine has not recorded that yet.
+// ends reports whether a container ends within a second. The engine answers the pause of an ending container with an
+// internal error: the processes have ended, and the engine has not recorded that yet.
 func (p *Provider) ends(ctx context.Context, id string) bool {
 	within, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -75,7 +76,7 @@ func (p *Provider) inState(ctx context.Context, installation, state string) ([]c
 	return p.containers(ctx, container.ListOptions{Filters: which})
 }
 
-// sandboxes counts those whose agents are among the containers.
+// sandboxes returns the number of containers that run an agent.
 func sandboxes(of []container.Summary) int {
 	count := 0
 	for _, c := range of {

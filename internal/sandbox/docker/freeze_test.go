@@ -17,8 +17,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandbox/docker"
 )
 
-// A stop has little time: containers are paused side by side, 16 at once.
-func TestContainersArePausedSideBySide(t *testing.T) {
+// TestFreeze_PausesInParallel checks that containers are paused 16 at a time, because a stop has little time.
+func TestFreeze_PausesInParallel(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	now, peak, full := 0, 0, make(chan struct{})
@@ -60,8 +60,8 @@ func TestContainersArePausedSideBySide(t *testing.T) {
 	require.Equal(t, 16, peak)
 }
 
-// A command may end between the list of running containers and its pause: the engine then answers an internal error,
-// and records the end a moment later.
+// TestFreeze_PassesOverAContainerThatEnds ends a command between the list and the pause of its container: the engine
+// answers an internal error, and records the end a moment later.
 func TestFreeze_PassesOverAContainerThatEnds(t *testing.T) {
 	t.Parallel()
 	for ends, wait := range map[bool]int{true: http.StatusOK, false: http.StatusInternalServerError} {
@@ -87,8 +87,8 @@ func TestFreeze_PassesOverAContainerThatEnds(t *testing.T) {
 	}
 }
 
-// An engine that does not run has no running container: a stop does not fail for it, so that the time of other agents that
-// it froze does not count.
+// TestFreeze_WithoutAnEngineFreezesNothing checks that an engine which does not run is no error: a failed stop would
+// count the time of the agents that it froze.
 func TestFreeze_WithoutAnEngineFreezesNothing(t *testing.T) {
 	t.Parallel()
 	p, err := docker.New(docker.Config{Host: "unix://" + t.TempDir() + "/none.sock", StateDir: t.TempDir()}, slog.New(slog.DiscardHandler))

@@ -12,7 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// image finds the image of sandboxes, and fetches it where the engine does not have it.
+// image returns the image of sandboxes, and pulls it if the engine does not have it.
 func (p *Provider) image(ctx context.Context) (image.InspectResponse, error) {
 	found, err := p.engine.ImageInspect(ctx, p.cfg.Image)
 	if cerrdefs.IsNotFound(err) {
@@ -25,17 +25,17 @@ func (p *Provider) image(ctx context.Context) (image.InspectResponse, error) {
 	case cerrdefs.IsInvalidArgument(err):
 		return found, task.Invalid("docker.image", "invalid image name %q", p.cfg.Image).WithCause(err)
 	case err != nil:
-		return found, engineError("look at image "+p.cfg.Image, err)
+		return found, engineError("inspect image "+p.cfg.Image, err)
 	case found.Os != "linux":
-		return found, task.Invalid("docker.image", "the image %s is for %s; sandboxes need a Linux one", p.cfg.Image, found.Os)
+		return found, task.Invalid("docker.image", "the image %s is for %s, and sandboxes need a Linux image. Next: set docker.image to another image", p.cfg.Image, found.Os)
 	}
 	return found, nil
 }
 
-// pull fetches the image. What a registry refuses, nobody can mend by trying again.
+// pull pulls the image. A failure is [task.CodeInvalid], because a retry with the same image is useless.
 func (p *Provider) pull(ctx context.Context) error {
 	missing := func(why string, err error) error {
-		return task.Invalid("docker.image", "the docker engine does not have the image %s and %s; run `docker pull %[1]s` on this machine, or name another in docker.image",
+		return task.Invalid("docker.image", "the docker engine does not have the image %s: %s. Next: run `docker pull %[1]s` on this machine, or set docker.image to another image",
 			p.cfg.Image, why).WithCause(err)
 	}
 	if p.cfg.NoPull {
@@ -47,12 +47,12 @@ func (p *Provider) pull(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return engineError("fetch image "+p.cfg.Image, err)
+		return engineError("pull image "+p.cfg.Image, err)
 	}
-	return missing("cannot fetch it", err)
+	return missing("the pull failed", err)
 }
 
-// fetch reads the engine's progress to its end, where it says whether it went well.
+// fetch pulls the image and reads the engine's progress, whose end has the result.
 func (p *Provider) fetch(ctx context.Context) error {
 	progress, err := p.engine.ImagePull(ctx, p.cfg.Image, image.PullOptions{})
 	if err != nil {

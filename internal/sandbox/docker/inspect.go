@@ -17,7 +17,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandbox/fence"
 )
 
-// killed is the exit code of what SIGKILL ended.
+// killed is the exit code after SIGKILL.
 const killed = 137
 
 // started reports whether the container's command ever ran.
@@ -25,8 +25,8 @@ func started(c container.InspectResponse) bool {
 	return c.State.Status != container.StateCreated
 }
 
-// Inspect answers unknown while the engine cannot be asked. A container of other labels is
-// not this sandbox, so this one is gone.
+// Inspect returns [sandbox.StateUnknown] if the engine does not answer. A container with other labels is another
+// sandbox, so the result is [sandbox.StateGone].
 func (p *Provider) Inspect(ctx context.Context, labels sandbox.Labels) (sandbox.Inspection, error) {
 	found, err := p.find(ctx, labels)
 	if err != nil {
@@ -39,8 +39,8 @@ func (p *Provider) Inspect(ctx context.Context, labels sandbox.Labels) (sandbox.
 	return seen, nil
 }
 
-// judgeDisk tells of a command that was ended for what it held. Who writes the note holds the lock; one that is
-// half written is read the next time.
+// judgeDisk sets DiskFull for a command that [Provider.KeepDisks] killed. judgeDisk reads the fence without the lock:
+// it ignores a half-written fence, which the next call reads.
 func (p *Provider) judgeDisk(labels sandbox.Labels, seen *sandbox.Inspection) {
 	if seen.Agent != sandbox.StateGone || seen.ExitCode >= 0 {
 		return
@@ -56,7 +56,7 @@ func inspection(c container.InspectResponse) sandbox.Inspection {
 	seen := sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateGone, Started: started(c), ExitCode: -1, OOM: c.State.OOMKilled}
 	switch {
 	case !seen.Started:
-		seen.Reason = "nothing was started"
+		seen.Reason = "no command was started"
 	case c.State.Running || c.State.Paused || c.State.Restarting:
 		seen.Agent = sandbox.StateAlive
 	case c.State.ExitCode == killed:
@@ -71,13 +71,12 @@ func inspection(c container.InspectResponse) sandbox.Inspection {
 	return seen
 }
 
-// List returns what carries the installation's label, also what is left of a sandbox whose
-// container is gone.
+// List returns the sandboxes of an installation, including volumes without a container.
 func (p *Provider) List(ctx context.Context, installation string) ([]sandbox.Sandbox, error) {
 	return p.list(ctx, ofInstallation(installation))
 }
 
-// Survey returns what carries the label of any installation.
+// Survey returns the sandboxes of all installations.
 func (p *Provider) Survey(ctx context.Context) ([]sandbox.Sandbox, error) {
 	return p.list(ctx, filters.NewArgs(filters.Arg("label", labelInstallation)))
 }

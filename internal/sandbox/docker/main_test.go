@@ -15,27 +15,27 @@ import (
 	dockertest "github.com/omoi-dev/omoi/internal/testkit/docker"
 )
 
-// engine is that of all tests; nil where there can be none, and missing says why.
+// engine is the engine of all tests, or nil; missing is the reason.
 var (
 	engine  *dockertest.Engine
 	missing error
 )
 
-// TestMain is also the worker that is killed.
+// TestMain runs the tests, or the worker process that orphan kills.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "orphan" {
-		os.Exit(orphanMain()) //nolint:forbidigo // this is a main
+		os.Exit(orphanMain()) //nolint:forbidigo // a main function
 	}
 	_ = os.Setenv(conformance.PlantedEnv, "planted")
 	engine, missing = dockertest.Start(context.Background())
 	if missing != nil && !errors.Is(missing, dockertest.ErrMissing) {
 		fmt.Fprintln(os.Stderr, "FAIL:", missing)
-		os.Exit(1) //nolint:forbidigo // this is a main
+		os.Exit(1) //nolint:forbidigo // a main function
 	}
 	goleak.VerifyTestMain(closing{m})
 }
 
-// closing ends the engine before anybody looks for what is left.
+// closing stops the engine before the check for leaks.
 type closing struct{ *testing.M }
 
 func (m closing) Run() int {
@@ -50,7 +50,7 @@ func (m closing) Run() int {
 	return code
 }
 
-// needEngine skips loudly where there is no engine.
+// needEngine skips the test if there is no engine.
 func needEngine(t *testing.T) {
 	t.Helper()
 	if engine == nil {

@@ -19,20 +19,21 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Name is the provider's word on the wire.
+// Name is the wire value of the provider.
 const Name = task.ProviderDocker
 
-// Provider makes sandboxes on one engine. It keeps nothing that a restart would miss.
+// Provider creates sandboxes on one engine. All state that must survive a restart is in the engine and in
+// Config.StateDir.
 type Provider struct {
 	cfg    Config
 	owner  owner
 	log    *slog.Logger
 	engine *client.Client
 
-	frozen atomic.Bool // nothing is started
+	frozen atomic.Bool // Start fails with [sandbox.ErrFrozen]
 
 	mu    sync.Mutex
-	known *facts // nil until the engine has answered; guarded by mu
+	known *facts // nil before the first answer of the engine; guarded by mu
 	disks disks  // guarded by mu
 }
 
@@ -41,8 +42,8 @@ var (
 	_ sandbox.Reacher  = (*Provider)(nil)
 )
 
-// New answers [task.CodeInvalid] for a bad configuration and [task.CodeUnavailable] where the
-// folder of fences cannot be used. The engine need not answer yet.
+// New returns a provider without a request to the engine. An invalid configuration is [task.CodeInvalid], an unusable
+// Config.StateDir is [task.CodeUnavailable].
 func New(cfg Config, log *slog.Logger) (*Provider, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -56,27 +57,27 @@ func New(cfg Config, log *slog.Logger) (*Provider, error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(cfg.StateDir, 0o700); err != nil {
-		return nil, unavailable("make the folder of the docker provider", err)
+		return nil, unavailable("create the state folder of the docker provider", err)
 	}
 	return p, p.Prune(time.Now())
 }
 
-// Close gives up the connections to the engine; sandboxes stay.
+// Close closes the connections to the engine. Sandboxes stay.
 func (p *Provider) Close() error { return p.engine.Close() }
 
-// Name is "docker".
+// Name returns [Name].
 func (p *Provider) Name() string { return Name }
 
-// Capabilities never change.
+// Capabilities returns the constant capabilities of the provider.
 func (p *Provider) Capabilities() sandbox.Capabilities {
 	return task.ProviderOf(Name).Capabilities
 }
 
-// Paths are the constants: a container has a file system of its own.
+// Paths returns the constants, because a container has its own file system.
 func (p *Provider) Paths(sandbox.Labels) sandbox.Paths { return sandbox.DefaultPaths() }
 
-// Check asks the engine whether a sandbox could be made now. It answers which parts would
-// keep it apart, and the version of the engine.
+// Check returns the isolation features of a new sandbox and the version of the engine, or the error that prevents a new
+// sandbox.
 func (p *Provider) Check(ctx context.Context, want sandbox.Network) (parts []string, version string, err error) {
 	f, err := p.facts(ctx)
 	if err != nil {
@@ -89,16 +90,16 @@ func (p *Provider) Check(ctx context.Context, want sandbox.Network) (parts []str
 	return p.parts(f, network), f.info.ServerVersion, nil
 }
 
-// HasImage reports whether the engine has the image of sandboxes, and names it.
+// HasImage returns the name of the sandbox image, and reports whether the engine has it.
 func (p *Provider) HasImage(ctx context.Context) (string, bool, error) {
 	_, err := p.engine.ImageInspect(ctx, p.cfg.Image)
 	if err != nil && !cerrdefs.IsNotFound(err) {
-		return p.cfg.Image, false, engineError("look at its images", err)
+		return p.cfg.Image, false, engineError("inspect the image "+p.cfg.Image, err)
 	}
 	return p.cfg.Image, err == nil, nil
 }
 
-// network is the engine's name of what a sandbox may reach.
+// network returns the network mode for want.
 func (p *Provider) network(want sandbox.Network) string {
 	if want == sandbox.NetworkNone {
 		return NetworkNone
@@ -106,8 +107,9 @@ func (p *Provider) network(want sandbox.Network) string {
 	return p.cfg.Network
 }
 
-// APIURL is the socket where there is no network. On a bridge, an API that listens on the
-// loopback address of this machine is out of reach too, but for an engine like Docker Desktop.
+// APIURL returns the socket for sandboxes without a network, and for a bridge network if the API listens on the
+// loopback address and the socket is mounted. Without the mount, for example with Docker Desktop, a bridge uses
+// [hostName].
 func (p *Provider) APIURL(want sandbox.Network, configured, socket string) string {
 	switch network := p.network(want); {
 	case network == NetworkNone:
@@ -120,19 +122,18 @@ func (p *Provider) APIURL(want sandbox.Network, configured, socket string) strin
 	return onHost(configured)
 }
 
-// onHost names this machine as a container on a bridge sees it.
+// onHost replaces the host of an address by [hostName].
 func onHost(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return address
 	}
-	u.Host = strings.TrimSuffix(net.JoinHostPort(hostName, u.Port()), ":") // no port, no colon
+	u.Host = strings.TrimSuffix(net.JoinHostPort(hostName, u.Port()), ":") // without a port there is no colon
 	return u.String()
 }
 
-// find looks at the container of these labels. It answers [task.CodeNotFound] where there is
-// none, [sandbox.ErrNameTaken] where it is another's, [task.CodeUnavailable] where the engine
-// cannot be asked.
+// find returns the container with these labels. Errors: [task.CodeNotFound] without a container, [sandbox.ErrNameTaken]
+// if the container has other labels, [task.CodeUnavailable] if the engine does not answer.
 func (p *Provider) find(ctx context.Context, labels sandbox.Labels) (container.InspectResponse, error) {
 	if err := labels.Check(); err != nil {
 		return container.InspectResponse{}, err
@@ -142,15 +143,15 @@ func (p *Provider) find(ctx context.Context, labels sandbox.Labels) (container.I
 	case cerrdefs.IsNotFound(err):
 		return found, task.Errorf(task.CodeNotFound, "the docker engine has no sandbox %s", labels.SandboxID)
 	case err != nil:
-		return found, engineError("look at sandbox "+labels.SandboxID, err)
+		return found, engineError("inspect sandbox "+labels.SandboxID, err)
 	case found.Config == nil || labelsOf(found.Config.Labels) != labels || found.Config.Labels[labelRole] != roleSandbox:
 		return found, sandbox.ErrNameTaken
 	}
 	return found, nil
 }
 
-// settled is a context that outlives its caller: what was begun at the engine is seen to its
-// end, so that nothing comes late.
+// settled returns a context that ignores the cancellation of ctx and ends after two minutes: an operation that the
+// engine has started is awaited, so that its result does not come late.
 func settled(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
 }

@@ -39,8 +39,8 @@ func ensure(t *testing.T, p sandbox.Provider, spec sandbox.Spec) sandbox.Sandbox
 	return box
 }
 
-// TestAContainerHasNoPrivileges looks at what the engine was told, and at what a program can do.
-func TestAContainerHasNoPrivileges(t *testing.T) {
+// TestEnsure_Privileges checks the engine's settings, and what a program can do.
+func TestEnsure_Privileges(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	p, labels := b.open(t), b.labels()
@@ -59,8 +59,8 @@ func TestAContainerHasNoPrivileges(t *testing.T) {
 	require.Contains(t, said, "fine\nlo\n", "nothing but its own loopback")
 }
 
-// TestAHostileScriptStaysInside tries what would reach the host or another sandbox.
-func TestAHostileScriptStaysInside(t *testing.T) {
+// TestEnsure_HostileScript tries to reach the host and another sandbox.
+func TestEnsure_HostileScript(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	p, mine, other := b.open(t), b.labels(), b.labels()
@@ -82,7 +82,7 @@ func TestAHostileScriptStaysInside(t *testing.T) {
 	require.Equal(t, "1000\n", sh(t, p, mine, "./mine -p -c 'id -u'"), "no rights come from a file")
 }
 
-// TestLifetimeEndsTheCommand also where that ignores to be asked.
+// TestLifetimeEndsTheCommand uses a command that ignores SIGTERM.
 func TestLifetimeEndsTheCommand(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -106,9 +106,8 @@ func readLog(t *testing.T, p sandbox.Provider, labels sandbox.Labels) string {
 	return string(text)
 }
 
-// TestAHalfMadeSandboxIsFinished takes the volumes back from their user, as if the maker had
-// died before it gave them.
-func TestAHalfMadeSandboxIsFinished(t *testing.T) {
+// TestEnsure_FinishesVolumes resets owner and mode of the volumes, as if their creator had died before furnish.
+func TestEnsure_FinishesVolumes(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	p, labels := b.open(t), b.labels()
@@ -131,13 +130,13 @@ func TestAHalfMadeSandboxIsFinished(t *testing.T) {
 	}
 }
 
-// TestACutOffCreateIsWaitedFor lets the engine be away when it is asked to make a container:
-// nobody knows whether it still will, so a delete does not say yet that all is gone.
-func TestACutOffCreateIsWaitedFor(t *testing.T) {
+// TestDelete_InterruptedCreate writes a fence with an unanswered create: Delete returns an error until the create
+// cannot come any more.
+func TestDelete_InterruptedCreate(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	p, labels := b.open(t), b.labels()
-	ensure(t, p, sandbox.Spec{Labels: b.labels()}) // the engine is known
+	ensure(t, p, sandbox.Spec{Labels: b.labels()}) // fills the provider's cache of the engine's capabilities
 	fence := filepath.Join(b.cfg.StateDir, task.SandboxName(labels.SandboxID))
 	asked := func(at time.Time) {
 		text := `{"labels":{},"asked":"` + at.UTC().Format(time.RFC3339) + `"}`
@@ -155,9 +154,9 @@ func TestACutOffCreateIsWaitedFor(t *testing.T) {
 	require.Error(t, p.Delete(t.Context(), labels), "what was being written when its writer died")
 }
 
-// TestLeftoversAreListedAndDeleted removes a sandbox's container behind its back: its volumes
-// are found and removed.
-func TestLeftoversAreListedAndDeleted(t *testing.T) {
+// TestDelete_VolumesWithoutContainer removes the container of a sandbox, and checks that its volumes are listed and
+// deleted.
+func TestDelete_VolumesWithoutContainer(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	p, labels := b.open(t), b.labels()
@@ -179,8 +178,8 @@ func TestLeftoversAreListedAndDeleted(t *testing.T) {
 	require.Empty(t, listed)
 }
 
-// TestAMissingImage says what to do, and what is no image of ours.
-func TestAMissingImage(t *testing.T) {
+// TestEnsure_MissingImage checks the advice of the error.
+func TestEnsure_MissingImage(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	b.cfg.Image = "127.0.0.1:1/none:latest"
@@ -196,9 +195,8 @@ func TestAMissingImage(t *testing.T) {
 	}
 }
 
-// TestABridgeMustBeThere refuses a network that the engine does not have: it would start a
-// container without any.
-func TestABridgeMustBeThere(t *testing.T) {
+// TestEnsure_MissingBridge checks that a network which the engine does not have is an error.
+func TestEnsure_MissingBridge(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	b.cfg.Network = docker.NetworkBridge
@@ -214,7 +212,7 @@ func TestABridgeMustBeThere(t *testing.T) {
 	require.Contains(t, parts, "netns")
 }
 
-// TestLargeFiles goes through a file on the way in.
+// TestLargeFiles writes and reads files below and above the size that is kept in memory.
 func TestLargeFiles(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -235,8 +233,8 @@ func TestLargeFiles(t *testing.T) {
 	require.NoError(t, half.Close(), "nobody must read all")
 }
 
-// TestTheSocketOfTheAPI binds its folder to a container without network.
-func TestTheSocketOfTheAPI(t *testing.T) {
+// TestAPISocket mounts the socket's folder into a container without a network.
+func TestAPISocket(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	b.cfg.APISocketDir = t.TempDir()
@@ -248,8 +246,8 @@ func TestTheSocketOfTheAPI(t *testing.T) {
 	require.Contains(t, sh(t, p, labels, "touch /run/omoi/mine"), "Read-only")
 }
 
-// TestCallersThatGiveUp leave a sandbox that the next one adopts.
-func TestCallersThatGiveUp(t *testing.T) {
+// TestEnsure_Cancelled checks that the next call creates the sandbox after a cancelled one.
+func TestEnsure_Cancelled(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	p, labels := b.open(t), b.labels()

@@ -23,7 +23,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// registry serves one image of one empty layer, whatever name it is asked for.
+// registry serves one image with one empty layer, under any name.
 type registry struct {
 	manifest []byte
 	blobs    map[string][]byte
@@ -82,9 +82,8 @@ func (r *registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// TestAnImageIsFetched has the engine fetch the image from a registry. It is not one for
-// sandboxes, which is said before anything is started in it.
-func TestAnImageIsFetched(t *testing.T) {
+// TestEnsure_PullsImage pulls an image that has no shell: Ensure returns an error before a start.
+func TestEnsure_PullsImage(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	server := httptest.NewServer(newRegistry(t))

@@ -18,11 +18,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// startFile is what the shell of a sandbox's container reads.
+// startFile is the script of a sandbox's container.
 const startFile = sandbox.Dir + "/.omoi-start"
 
-// Start writes what to run into the sandbox and starts its container: once, since a container
-// that has run is not started again.
+// Start writes the script of the command into the sandbox and starts its container. A container that has run is not
+// started again.
 func (p *Provider) Start(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) error {
 	if err := cmd.Check(); err != nil {
 		return err
@@ -53,7 +53,7 @@ func startError(err error) error {
 	return engineError("start a container", err)
 }
 
-// Stop asks the command to end and ends its whole tree after grace. Files stay.
+// Stop sends SIGTERM to the command, and after grace SIGKILL to all its processes. Files stay.
 func (p *Provider) Stop(ctx context.Context, labels sandbox.Labels, grace time.Duration) error {
 	found, err := p.find(ctx, labels)
 	if err != nil || !found.State.Running {
@@ -61,7 +61,7 @@ func (p *Provider) Stop(ctx context.Context, labels sandbox.Labels, grace time.D
 	}
 	if found.State.Paused {
 		if err := p.engine.ContainerUnpause(ctx, found.ID); err != nil && !gone(err) {
-			return engineError("wake a container", err)
+			return engineError("unpause a container", err)
 		}
 	}
 	if ended, err := p.signal(ctx, found.ID, "TERM", grace); ended || err != nil {
@@ -69,21 +69,21 @@ func (p *Provider) Stop(ctx context.Context, labels sandbox.Labels, grace time.D
 	}
 	ended, err := p.signal(ctx, found.ID, "KILL", time.Minute)
 	if err == nil && !ended {
-		err = task.Errorf(task.CodeUnavailable, "the docker engine did not end sandbox %s within a minute", labels.SandboxID)
+		err = task.Errorf(task.CodeUnavailable, "the docker engine did not kill sandbox %s within a minute", labels.SandboxID)
 	}
 	return err
 }
 
-// gone reports that a container does not run, or is being removed, or is not there.
+// gone reports that a container does not run, is being removed, or does not exist.
 func gone(err error) bool { return cerrdefs.IsConflict(err) || cerrdefs.IsNotFound(err) }
 
-// signal reports whether the container has ended within patience.
+// signal sends a signal, and reports whether the container ended within patience.
 func (p *Provider) signal(ctx context.Context, id, name string, patience time.Duration) (bool, error) {
 	if err := p.engine.ContainerKill(ctx, id, name); err != nil {
 		if gone(err) {
 			return true, nil
 		}
-		return false, engineError("end a container", err)
+		return false, engineError("signal a container", err)
 	}
 	within, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -97,14 +97,14 @@ func (p *Provider) signal(ctx context.Context, id, name string, patience time.Du
 	return false, engineError("wait for a container", end.err)
 }
 
-// ending is the end of a container, or why it cannot be waited for.
+// ending is the exit code of a container, or the error of the wait.
 type ending struct {
 	code int
 	err  error
 }
 
-// ending begins to wait at once. The engine's client holds a goroutine until somebody takes its
-// answer, so somebody always does.
+// ending starts to wait before it returns. Its goroutine reads the answer in any case, because otherwise a goroutine of
+// the engine's client would leak.
 func (p *Provider) ending(ctx context.Context, id string, when container.WaitCondition) <-chan ending {
 	ended, failed := p.engine.ContainerWait(ctx, id, when)
 	out := make(chan ending, 1)
@@ -119,9 +119,9 @@ func (p *Provider) ending(ctx context.Context, id string, when container.WaitCon
 	return out
 }
 
-// script runs a command: its arguments and environment are in no place that others see. It
-// removes the file that it is in first. After life, if there is one, it ends all that runs; it counts
-// short sleeps, so that of the time in which the container is paused a minute counts at most.
+// script returns a shell script that runs a command, so that no label or command line contains arguments and
+// environment. The script first removes its file. After life, if not 0, it kills all processes. The timer sleeps at
+// most 60 seconds at a time, so that at most one minute of a pause counts.
 func script(cmd sandbox.Command, file string, life time.Duration) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "rm -f %s\n", file)
@@ -133,7 +133,7 @@ func script(cmd sandbox.Command, file string, life time.Duration) string {
 	if cmd.Stdin == nil {
 		b.WriteString("exec </dev/null\n")
 	}
-	if file == startFile { // one stream, so that its lines keep their order
+	if file == startFile { // a single stream keeps the order of the lines
 		b.WriteString("exec 2>&1\n")
 	}
 	fmt.Fprintf(&b, "cd %s || exit 126\n", sandbox.Quoted(cmp.Or(cmd.Dir, sandbox.Workspace)))
@@ -144,7 +144,7 @@ func script(cmd sandbox.Command, file string, life time.Duration) string {
 	return b.String()
 }
 
-// putScript writes it into the omoi volume, for the sandbox's user alone.
+// putScript writes a script into the omoi volume, readable by the sandbox's user only.
 func (p *Provider) putScript(ctx context.Context, id, file, text string) error {
 	body := spooled{io.NopCloser(strings.NewReader(text)), int64(len(text))}
 	archive := p.archive(entry{name: path.Base(file), mode: 0o400, body: body}, nil)

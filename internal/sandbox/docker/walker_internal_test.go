@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// TestStat_TellsFaultsOfThePathFromFaultsOfTheEngine by whether the engine can look at the root of the sandbox.
+// TestStat_TellsFaultsOfThePathFromFaultsOfTheEngine checks that both differ by an answer for the root of the sandbox.
 func TestStat_TellsFaultsOfThePathFromFaultsOfTheEngine(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

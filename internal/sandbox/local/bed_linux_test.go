@@ -25,13 +25,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// bed is one folder of sandboxes.
+// bed is a folder of sandboxes.
 type bed struct{ cfg local.Config }
 
-// newRoot makes a folder that the users of sandboxes may walk through, as t.TempDir's may not.
+// newRoot creates a folder that the users of sandboxes may enter; the folder of t.TempDir may be closed to them.
 func newRoot(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "omoi-local-") //nolint:usetesting // its folders are closed to others
+	dir, err := os.MkdirTemp("", "omoi-local-") //nolint:usetesting // the folders of t.TempDir are closed to other users
 	require.NoError(t, err)
 	require.NoError(t, os.Chmod(dir, 0o711))
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
@@ -68,7 +68,7 @@ func (b *bed) breakIt(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, os.Rename(b.cfg.Root+".away", b.cfg.Root)) })
 }
 
-// kill ends the shim of the command.
+// kill kills the shim of the command.
 func (b *bed) kill(t *testing.T, labels sandbox.Labels) {
 	t.Helper()
 	suffix := "run " + filepath.Join(b.cfg.Root, task.SandboxName(labels.SandboxID))
@@ -109,7 +109,7 @@ func commandLines(t *testing.T) []string {
 	return lines
 }
 
-// traces reads every file but those inside of sandboxes.
+// traces reads all files except those in sandboxes.
 func (b *bed) traces(t *testing.T) []byte {
 	t.Helper()
 	var all bytes.Buffer
@@ -130,17 +130,17 @@ func (b *bed) traces(t *testing.T) []byte {
 	return all.Bytes()
 }
 
-// order is what the worker that is killed is told.
+// order is the input of the worker process that orphan kills.
 type order struct {
 	Root      string          `json:"root"`
 	Isolation local.Isolation `json:"isolation"`
 	Labels    sandbox.Labels  `json:"labels"`
 	Args      []string        `json:"args"`
-	Exec      bool            `json:"exec"`  // run Args by Exec, not by Start
-	Whole     bool            `json:"whole"` // say so first, then do all that a sandbox goes through
+	Exec      bool            `json:"exec"`  // run Args by Exec instead of Start
+	Whole     bool            `json:"whole"` // report first, then run the whole life of the sandbox
 }
 
-// worker starts that other process.
+// worker starts the worker process.
 func (b *bed) worker(t *testing.T, o order) (*exec.Cmd, *bufio.Reader) {
 	t.Helper()
 	o.Root, o.Isolation = b.cfg.Root, b.cfg.Isolation
@@ -154,7 +154,7 @@ func (b *bed) worker(t *testing.T, o order) (*exec.Cmd, *bufio.Reader) {
 	return worker, bufio.NewReader(out)
 }
 
-// orphan has another process make and start the sandbox, and kills it.
+// orphan creates and starts the sandbox in another process, and kills the process.
 func (b *bed) orphan(t *testing.T, spec sandbox.Spec, cmd sandbox.Command) {
 	t.Helper()
 	worker, out := b.worker(t, order{Labels: spec.Labels, Args: cmd.Args})
@@ -165,7 +165,7 @@ func (b *bed) orphan(t *testing.T, spec sandbox.Spec, cmd sandbox.Command) {
 	require.Error(t, worker.Wait(), "it was killed")
 }
 
-// orphanMain is that other process: it waits to be killed once the sandbox runs.
+// orphanMain is the other process: it creates and starts the sandbox, then waits until it is killed.
 func orphanMain() int {
 	var o order
 	err := json.NewDecoder(os.Stdin).Decode(&o)
@@ -177,7 +177,7 @@ func orphanMain() int {
 		return 1
 	}
 	_, _ = os.Stdout.WriteString("started\n")
-	<-time.After(24 * time.Hour) // it is killed before; select {} ends a program without cgo
+	<-time.After(24 * time.Hour) // longer than any test; select {} ends a program without cgo
 	return 1
 }
 

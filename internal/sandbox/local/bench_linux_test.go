@@ -13,11 +13,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// BenchmarkSpawn is from nothing to a command that runs.
+// BenchmarkSpawn measures Ensure and Start until the command runs.
 func BenchmarkSpawn(b *testing.B) {
 	for _, isolation := range []local.Isolation{local.IsolationAuto, local.IsolationNone} {
 		b.Run(string(isolation), func(b *testing.B) {
-			dir, err := os.MkdirTemp("", "omoi-bench-") //nolint:usetesting // its folders are closed to others
+			dir, err := os.MkdirTemp("", "omoi-bench-") //nolint:usetesting // the folders of t.TempDir are closed to other users
 			require.NoError(b, err)
 			require.NoError(b, os.Chmod(dir, 0o711))
 			p, err := local.New(local.Config{Root: filepath.Join(dir, "root"), Isolation: isolation}, slog.New(slog.DiscardHandler))

@@ -19,16 +19,16 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandbox"
 )
 
-// cgroups are the limits that work here, found by doing. Empty: none do.
+// cgroups are the controllers that work on this machine. Empty: none.
 type cgroups struct {
-	unified bool              // version 2: one tree for all controllers
-	parents map[string]string // controller -> parent of our groups
-	parts   []string          // memory, cpu, pids
+	unified bool              // version 2: one hierarchy for all controllers
+	parents map[string]string // controller -> parent of omoi's groups
+	parts   []string          // working controllers: memory, cpu, pids
 }
 
 const cgroupMount = "/sys/fs/cgroup"
 
-// probeCgroups makes a group, sets limits and puts a process into it, per controller.
+// probeCgroups tests each controller: it creates a group, sets limits and moves a process into the group.
 func probeCgroups() cgroups {
 	c := cgroups{parents: map[string]string{}}
 	if os.Geteuid() != 0 {
@@ -49,20 +49,20 @@ func probeCgroups() cgroups {
 	return c
 }
 
-// unifiedParent is a group of our own at the top of the one tree.
+// unifiedParent returns omoi's group at the top of the version 2 hierarchy.
 func unifiedParent(controller string) string {
 	const parent = cgroupMount + "/omoi"
 	if err := os.MkdirAll(parent, 0o755); err != nil { //nolint:gosec // G301: a control group is public
 		return ""
 	}
-	// Already on is success; a refusal shows when the limit is tried.
+	// These writes fail if the controller cannot be enabled. The test of the controller reports that.
 	_ = writeControl(cgroupMount+"/cgroup.subtree_control", "+"+controller)
 	_ = writeControl(parent+"/cgroup.subtree_control", "+"+controller)
 	return parent
 }
 
-// v1Parent is the group of this process in a version 1 hierarchy, so that limits set above
-// us hold for sandboxes too.
+// v1Parent returns the group of this process in a version 1 hierarchy, so that limits of the groups above apply to
+// sandboxes too.
 func v1Parent(controller string) string {
 	mount := filepath.Join(cgroupMount, controller)
 	if _, err := os.Stat(mount); err != nil {
@@ -97,7 +97,7 @@ func (c cgroups) works() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/sleep", "10")
-	cmd.Env = []string{} // ours holds credentials
+	cmd.Env = []string{} // no credentials of the worker
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		return false
@@ -106,7 +106,7 @@ func (c cgroups) works() bool {
 	return join(dirs, cmd.Process.Pid) == nil && groupMembers(dirs)[cmd.Process.Pid]
 }
 
-// dirs are the groups of one sandbox, one a hierarchy.
+// dirs returns the groups of one sandbox, one for each hierarchy.
 func (c cgroups) dirs(name string) (dirs []string) {
 	for _, controller := range c.parts {
 		dirs = append(dirs, filepath.Join(c.parents[controller], name))
@@ -114,15 +114,15 @@ func (c cgroups) dirs(name string) (dirs []string) {
 	return slices.Compact(dirs)
 }
 
-// make makes the groups and sets what each of them can limit. Repeating it is fine.
+// make creates the groups and sets their limits. A repeated call is safe.
 func (c cgroups) make(dirs []string, l sandbox.Limits) error {
 	for _, dir := range dirs {
 		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // G301: a control group is public
-			return unavailable("make a control group", err)
+			return unavailable("create a control group", err)
 		}
 		for _, s := range c.settings(l) {
 			err := writeControl(filepath.Join(dir, s.file), s.value)
-			foreign := !c.unified && errors.Is(err, os.ErrNotExist) // a file of another hierarchy
+			foreign := !c.unified && errors.Is(err, os.ErrNotExist) // the file belongs to another hierarchy
 			if err != nil && !s.optional && !foreign {
 				return unavailable("set "+s.file, err)
 			}
@@ -136,7 +136,7 @@ type setting struct {
 	optional    bool
 }
 
-// settings of all controllers that work; in version 1 a file of another hierarchy is absent.
+// settings returns the limits of all working controllers. In version 1, each file exists in one hierarchy only.
 func (c cgroups) settings(l sandbox.Limits) []setting {
 	const period = 100_000
 	memory, quota := strconv.FormatInt(l.MemoryBytes, 10), strconv.Itoa(int(l.CPUs*period))
@@ -168,7 +168,7 @@ func join(dirs []string, pid int) error {
 	return nil
 }
 
-// writeControl writes a file that the kernel made; it never makes one.
+// writeControl writes an existing control file. writeControl never creates a file.
 func writeControl(path, value string) error {
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -178,7 +178,7 @@ func writeControl(path, value string) error {
 	return errors.Join(err, file.Close())
 }
 
-// oomKilled reports whether the memory limit killed something.
+// oomKilled reports whether the memory limit has killed a process.
 func oomKilled(dirs []string) bool {
 	for _, path := range killCounts(dirs) {
 		if kills, _ := proctable.OOMKills(path); kills > 0 {
@@ -188,7 +188,7 @@ func oomKilled(dirs []string) bool {
 	return false
 }
 
-// killCounts are the files that may hold the kernel's count, by version.
+// killCounts returns the paths of the kernel's count of such kills, for both versions.
 func killCounts(dirs []string) (paths []string) {
 	for _, dir := range dirs {
 		paths = append(paths, filepath.Join(dir, "memory.events"), filepath.Join(dir, "memory.oom_control"))
@@ -196,7 +196,8 @@ func killCounts(dirs []string) (paths []string) {
 	return paths
 }
 
-// memoryBinds lets what runs inside tell a kill at the memory limit from one by somebody.
+// memoryBinds mounts the kill count at [sandbox.MemoryKills], so that programs in the sandbox can tell a kill by the
+// memory limit from others.
 func memoryBinds(dirs []string) []string {
 	for _, path := range killCounts(dirs) {
 		if openToAll(path) {
@@ -206,7 +207,7 @@ func memoryBinds(dirs []string) []string {
 	return nil
 }
 
-// openToAll reports whether every user may read a file: bubblewrap fails at one that it cannot reach.
+// openToAll reports whether every user can read a file. bubblewrap fails to mount a file that it cannot reach.
 func openToAll(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm()&0o004 == 0 {
@@ -216,7 +217,8 @@ func openToAll(path string) bool {
 	return first == "" && err == nil
 }
 
-// removeGroups removes empty groups; one that a dying process still leaves is tried again.
+// removeGroups removes empty groups. removeGroups retries for 100 ms, because a dying process leaves its group late.
+// removeGroups reports whether all groups are removed.
 func removeGroups(dirs []string) bool {
 	clean := true
 	for _, dir := range dirs {
@@ -225,7 +227,7 @@ func removeGroups(dirs []string) bool {
 			err := unix.Rmdir(dir)
 			gone = err == nil || errors.Is(err, unix.ENOENT)
 			if !gone {
-				time.Sleep(2 * time.Millisecond) //nolint:forbidigo // the kernel tells nobody when a group is empty
+				time.Sleep(2 * time.Millisecond) //nolint:forbidigo // a short retry
 			}
 		}
 		clean = clean && gone
@@ -233,12 +235,12 @@ func removeGroups(dirs []string) bool {
 	return clean
 }
 
-// partProcesses is the limit of processes where there is no control group for them.
+// partProcesses names the process limit by rlimit, for machines without the pids controller.
 const partProcesses = "rlimit-processes"
 
-// limitsUser reports whether the kernel's limit of processes a user means a sandbox: it has a
-// user of its own, or, in a user namespace of its own, is counted by itself. Older kernels
-// count all namespaces of a user together.
+// limitsUser reports whether the kernel's process limit for a user (RLIMIT_NPROC) limits one sandbox. This is so if the
+// sandbox has its own user, or its own user namespace since Linux 5.14; older kernels count all namespaces of a user
+// together.
 func (p *Provider) limitsUser(own bool) bool {
 	if slices.Contains(p.cg.parts, "pids") {
 		return false
@@ -258,8 +260,9 @@ func kernelIs(major, minor int) bool {
 	return a > major || a == major && b >= minor
 }
 
-// limitProcesses binds the first process inside. A user of its own is bound by way of this
-// process: root, which is not bound itself, may not change the limits of others everywhere.
+// limitProcesses sets the process limit of the first process in the sandbox. If the sandbox has its own user, the shim
+// sets its own limit, which children inherit: root is exempt from the limit, and some systems do not let it change
+// limits of other processes.
 func (s *minder) limitProcesses(first int) error {
 	most := uint64(max(s.launch.Processes, 0))
 	if most == 0 {

@@ -8,48 +8,48 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Isolation says what to do where bubblewrap cannot run.
+// Isolation selects the isolation of sandboxes.
 type Isolation string
 
-// The choices of isolation.
+// Values of Isolation.
 const (
 	IsolationAuto    Isolation = "auto"    // bubblewrap if it works, else process groups and a warning
-	IsolationRequire Isolation = "require" // New fails where bubblewrap does not work
-	IsolationNone    Isolation = "none"    // process groups, even where bubblewrap works
+	IsolationRequire Isolation = "require" // New fails if bubblewrap does not work
+	IsolationNone    Isolation = "none"    // process groups, even if bubblewrap works
 )
 
-// Config of the provider.
+// Config configures the provider.
 type Config struct {
-	// Root is the folder that holds the sandboxes; made if missing. As root, every folder
-	// above it must be open to other users (o+x), since sandboxes run under their own.
+	// Root is the folder of the sandboxes. New creates it. As root, each sandbox runs as its own user, so every folder
+	// above Root must be open to other users (o+x).
 	Root string
-	// Shim is the argv prefix of a program that calls [ShimMain] with what follows. Empty:
-	// this very program with the argument "shim".
+	// Shim is the argv prefix of a program that calls [ShimMain] with the remaining arguments. Empty: this program with
+	// the argument "shim".
 	Shim []string
-	// Network of a sandbox that asks for none in particular; empty: [sandbox.NetworkHost].
+	// Network is the default network of a sandbox; empty: [sandbox.NetworkHost].
 	Network sandbox.Network
-	// Limits of a sandbox that names none. Zero: 4 GiB of memory, 2 CPUs, 8 GB of disk and
-	// 1024 processes. Disk is watched, not enforced: what holds more is ended.
+	// Limits are the default limits of a sandbox. Zero: 4 GiB of memory, 2 CPUs, 8 GB of disk and 1024 processes. The
+	// disk limit is not enforced on each write: the provider measures the folder, and kills a command above the limit.
 	Limits sandbox.Limits
-	// APISocketDir is a folder of the host with the socket api.sock, bound to /run/omoi
-	// inside. Empty: none, so that a sandbox without network reaches nothing at all.
+	// APISocketDir is a folder of the host with the socket api.sock, mounted at /run/omoi in sandboxes. Empty: none, so
+	// that a sandbox without network has no connection at all.
 	APISocketDir string
-	// Isolation is [IsolationAuto] if empty.
+	// Isolation is the isolation of sandboxes; empty: [IsolationAuto].
 	Isolation Isolation
-	// Programs are files of this machine that sandboxes see, read-only, at their own paths. One
-	// that users of sandboxes cannot reach is left out.
+	// Programs are files of the host that sandboxes see read-only, at the same paths. A file that the users of
+	// sandboxes cannot reach is left out.
 	Programs []string
 }
 
-// standardPath is where what runs inside looks for programs, after our own folder.
+// standardPath is the PATH of a command, after the folder of omoi-agent.
 const standardPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// maxProcesses is the most that a sandbox may be given.
+// maxProcesses is the largest process limit of a sandbox.
 const maxProcesses = 4096
 
 func (c Config) withDefaults() (Config, error) {
 	if c.Root == "" {
-		return c, task.Invalid("root", "the local provider needs a folder for its sandboxes")
+		return c, task.Invalid("root", "the local provider needs a sandbox folder")
 	}
 	root, err := filepath.Abs(c.Root)
 	if err != nil {
@@ -61,7 +61,7 @@ func (c Config) withDefaults() (Config, error) {
 	switch c.Isolation {
 	case IsolationAuto, IsolationRequire, IsolationNone:
 	default:
-		return c, task.Invalid("isolation", "isolation is auto, require or none, not %q", c.Isolation)
+		return c, task.Invalid("isolation", "isolation must be auto, require or none, not %q", c.Isolation)
 	}
 	return c, cmp.Or(c.Network.Check(), c.Limits.Check(maxProcesses))
 }

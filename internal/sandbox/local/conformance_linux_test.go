@@ -23,7 +23,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// needWrap skips loudly where bubblewrap cannot run.
+// needWrap skips the test if bubblewrap does not work.
 func needWrap(t *testing.T) {
 	t.Helper()
 	cfg := local.Config{Root: newRoot(t), Isolation: local.IsolationAuto}

@@ -19,10 +19,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// Delete ends everything in the sandbox, proves that by looking, and removes it. It fences a
-// create that comes later. One that is not there, or whose labels are another's, is success:
-// ours does not exist then. It answers [task.CodeUnavailable] if something does not die or
-// cannot be removed before ctx ends; the next Delete goes on from there.
+// Delete kills all processes of the sandbox, checks that none is left, and removes its files. A later create fails. A
+// missing sandbox, or one with other labels, is a success. If a process does not die, or a file cannot be removed
+// before ctx ends, the error is [task.CodeUnavailable], and the next Delete continues.
 func (p *Provider) Delete(ctx context.Context, labels sandbox.Labels) error {
 	fence, err := p.fence(ctx, labels)
 	if err != nil {
@@ -49,8 +48,8 @@ func (p *Provider) Delete(ctx context.Context, labels sandbox.Labels) error {
 	return p.erase(trash, m)
 }
 
-// discard ends what runs and moves the folder away. A shim that opened the life lock before
-// the move holds it by then, or sees that its path is gone.
+// discard kills all processes and moves the folder to the trash. A shim that opened the life lock before the move
+// either holds the lock, or finds that its path no longer leads to the lock.
 func (p *Provider) discard(ctx context.Context, f, trash folder, m meta) error {
 	if err := p.endAll(ctx, f, m); err != nil {
 		return err
@@ -67,7 +66,7 @@ func (p *Provider) discard(ctx context.Context, f, trash folder, m meta) error {
 	return p.endAll(ctx, trash, m)
 }
 
-// endAll ends every shim of the folder and whatever else is found of the sandbox.
+// endAll ends all shims of the folder and all other processes of the sandbox.
 func (p *Provider) endAll(ctx context.Context, f folder, m meta) error {
 	for {
 		g, err := seize(f.at(fileLife), spanAll)
@@ -75,7 +74,7 @@ func (p *Provider) endAll(ctx context.Context, f folder, m meta) error {
 			return err
 		}
 		if g != nil {
-			g.signal(unix.SIGCONT) // it may be frozen
+			g.signal(unix.SIGCONT) // the shim may be frozen
 			if err := g.end(ctx, 0); err != nil {
 				return err
 			}
@@ -95,8 +94,8 @@ func (p *Provider) endAll(ctx context.Context, f folder, m meta) error {
 	return l.kill(ctx, p.log)
 }
 
-// erase removes the files, the labels last but one: until the folder is gone the sandbox is
-// listed and inspected as being there.
+// erase removes the files, with labels.json as the last file: until the folder is removed, List and Inspect report the
+// sandbox.
 func (p *Provider) erase(trash folder, m meta) error {
 	there, err := trash.exists()
 	if err != nil {
@@ -116,9 +115,10 @@ func (p *Provider) erase(trash folder, m meta) error {
 	return nil
 }
 
-// removeTree removes a folder and all that is in it, its file called last as the last. Nothing alive may still change it. No link is
-// followed. Each folder is emptied at the top, whereto those within it are moved: a hostile tree may be far deeper than paths, stacks or
-// descriptors reach, and its user may have taken every right from its folders.
+// removeTree removes a folder and its content, the file called last as the last one. No running process may change the
+// tree. removeTree follows no link. removeTree moves nested folders to the top before it empties them, because a
+// hostile tree may be deeper than paths, stacks or descriptors allow. removeTree restores the rights that a user has
+// taken from folders.
 func removeTree(path, last string) error {
 	lifted, moved := filepath.Join(path, ".deep-"+rand.Text()), 0
 	lift := func(folder string, entry os.DirEntry) error {
@@ -127,7 +127,7 @@ func removeTree(path, last string) error {
 			return os.Remove(at)
 		}
 		moved++
-		return errors.Join(os.Chmod(at, 0o700), os.Rename(at, lifted+strconv.Itoa(moved))) //nolint:gosec // G302: a folder, which is about to go
+		return errors.Join(os.Chmod(at, 0o700), os.Rename(at, lifted+strconv.Itoa(moved))) //nolint:gosec // G302: a folder in removal
 	}
 	for again := true; again; {
 		again = false
@@ -146,7 +146,7 @@ func removeTree(path, last string) error {
 			if err := unix.Rmdir(at); !errors.Is(err, unix.ENOTEMPTY) {
 				return err
 			}
-			return nil // the next round finds what this one passed over
+			return nil // the next iteration removes the rest
 		})
 		if err != nil {
 			return err
@@ -158,9 +158,9 @@ func removeTree(path, last string) error {
 	return os.Remove(path)
 }
 
-// each does something to each entry of a folder, of those that come and go meanwhile perhaps not to all.
+// each calls do for the entries of a folder. each may skip entries that appear or disappear during the call.
 func each(folder string, do func(os.DirEntry) error) error {
-	_ = os.Chmod(folder, 0o700) //nolint:gosec // G302: ours again; where it fails, opening tells why
+	_ = os.Chmod(folder, 0o700) //nolint:gosec // G302: after a failure, Open returns the error
 	dir, err := os.Open(folder)
 	if err != nil {
 		return err

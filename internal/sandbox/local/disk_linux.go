@@ -14,26 +14,27 @@ import (
 )
 
 const (
-	// diskTick is how often the free space is asked for, which costs next to nothing.
+	// diskTick is the interval of the cheap check of free space.
 	diskTick = 250 * time.Millisecond
-	// diskRest is the least time between two counts that no loss of free space called for.
+	// diskRest is the minimum time between two counts, unless free space drops fast.
 	diskRest = 5 * time.Second
-	// diskShare is how many times as long as a count the rest after it is: one per cent.
+	// diskShare is the pause after a count, as a multiple of the count's duration: counting takes at most one percent
+	// of the time.
 	diskShare = 100
 )
 
-// diskWatch counts what a sandbox holds, since a bound folder has no limit of its own. That
-// is detection, not a limit: how late it comes depends on how fast the disk fills.
+// diskWatch measures the disk use of a sandbox, because its folder has no size limit of its own. diskWatch detects the
+// excess after the fact; the delay depends on how fast the disk fills.
 type diskWatch struct {
 	folder folder
 	limit  int64
-	margin bool // a short command may add a tenth to what it found
+	margin bool // the first count sets the limit to its result plus a tenth: a short command may start above the limit
 	pids   func() []int
 
-	used  int64 // at the last count
-	free  int64 // of the file system, likewise
+	used  int64 // bytes at the last count
+	free  int64 // bytes free on the file system at the last count
 	next  time.Time
-	words chan string // why it must end
+	words chan string // the reason why the command must end
 }
 
 func watchDisk(w *diskWatch) <-chan string {
@@ -57,13 +58,13 @@ func (w *diskWatch) run() {
 	}
 }
 
-// due is true when time is over, or when so much free space has gone since the last count
-// that this sandbox may be near its limit.
+// due reports whether the pause is over, or free space has dropped so much since the last count that the sandbox may be
+// near its limit.
 func (w *diskWatch) due() bool {
 	return time.Now().After(w.next) || w.free-w.freeBytes() > max(w.limit-w.used, 0)/4
 }
 
-// count answers why the sandbox must end; empty if it need not.
+// count measures the folder, and returns the reason why the command must end, "" if it may continue.
 func (w *diskWatch) count() string {
 	begun, free := time.Now(), w.freeBytes()
 	enough := w.limit
@@ -72,7 +73,7 @@ func (w *diskWatch) count() string {
 	}
 	used, err := measure(string(w.folder), w.pids(), enough)
 	if errors.Is(err, errTooDeep) {
-		return "its disk cannot be measured: " + err.Error()
+		return "cannot measure the disk use: " + err.Error()
 	}
 	w.used, w.free = used, free
 	w.next = time.Now().Add(max(diskRest, diskShare*time.Since(begun)))
@@ -80,7 +81,7 @@ func (w *diskWatch) count() string {
 		w.limit, w.margin = max(w.limit, used)+w.limit/10, false
 	}
 	if used > w.limit {
-		return fmt.Sprintf("it holds more than its disk of %.2f GB", float64(w.limit)/float64(sandbox.GB))
+		return fmt.Sprintf("the disk use exceeds the limit of %.2f GB", float64(w.limit)/float64(sandbox.GB))
 	}
 	return ""
 }
@@ -93,10 +94,9 @@ func (w *diskWatch) freeBytes() int64 {
 	return int64(st.Bfree) * st.Bsize //nolint:gosec // G115: of a real disk
 }
 
-// limitFiles binds this process, and so all that it starts. One file is no larger than the
-// whole disk. A limit of one byte for the memory of crashed programs keeps it from being
-// written, and spares the machine's crash handler, which runs as root, from reading what an
-// agent made up.
+// limitFiles sets limits of this process and its children. A file is at most as large as the disk limit. The core file
+// limit of one byte prevents core dumps. The limit also keeps the crash handler of the machine, which runs as root,
+// from reading the memory of an agent's program.
 func limitFiles(disk int64) error {
 	most := map[int]int64{unix.RLIMIT_CORE: 1}
 	if disk > 0 {
@@ -106,7 +106,7 @@ func limitFiles(disk int64) error {
 		var limit unix.Rlimit
 		err := unix.Getrlimit(what, &limit)
 		if err == nil {
-			limit.Max = min(limit.Max, uint64(bytes)) //nolint:gosec // G115: above zero
+			limit.Max = min(limit.Max, uint64(bytes)) //nolint:gosec // G115: positive
 			limit.Cur = limit.Max
 			err = unix.Setrlimit(what, &limit)
 		}
@@ -118,27 +118,26 @@ func limitFiles(disk int64) error {
 }
 
 const (
-	// deepest is how many folders may stand in each other: one descriptor is open for each.
+	// deepest is the maximum nesting of folders: each open folder takes a descriptor.
 	deepest = 1000
-	// smallest is what a file takes at least, for its name and its inode: a disk also ends
-	// when these do.
+	// smallest is the number of bytes counted for any file, for its name and inode: a file system also has a maximum
+	// number of inodes.
 	smallest = 4096
-	// block is the unit of st_blocks.
+	// block is the unit of st_blocks in bytes.
 	block = 512
 )
 
-var errTooDeep = fmt.Errorf("folders stand in each other more than %d deep", deepest)
+var errTooDeep = fmt.Errorf("folders are nested more than %d deep", deepest)
 
-// usage adds up what a hostile tree takes on its disk, while it changes. It follows no link
-// and opens nothing but folders.
+// usage adds up the disk use of a tree that may change and be hostile. usage follows no link and opens folders only.
 type usage struct {
-	enough int64 // counting ends above it
+	enough int64 // counting stops above this number of bytes
 	device uint64
 	total  int64
-	seen   map[uint64]struct{} // files with several names, or none, that are in the sum
+	seen   map[uint64]struct{} // inodes of counted files with several names or none
 }
 
-// measure counts the tree, and files without a name that the processes hold open.
+// measure returns the bytes of the tree, including deleted files that the processes hold open.
 func measure(path string, pids []int, enough int64) (int64, error) {
 	top, err := os.Open(path)
 	if err != nil {
@@ -147,7 +146,7 @@ func measure(path string, pids []int, enough int64) (int64, error) {
 	defer top.Close() //nolint:errcheck // only read
 	var st unix.Stat_t
 	if err := unix.Fstat(fdOf(top), &st); err != nil {
-		return 0, fmt.Errorf("look at %s: %w", path, err)
+		return 0, fmt.Errorf("stat %s: %w", path, err)
 	}
 	u := &usage{enough: enough, device: st.Dev, seen: map[uint64]struct{}{}}
 	if err := u.walk(top, 0); err != nil {
@@ -178,7 +177,7 @@ func (u *usage) walk(dir *os.File, depth int) error {
 	return nil
 }
 
-// entry counts one name. What has just gone, or is closed to us, is not there.
+// entry counts one entry. An entry that has disappeared or cannot be opened counts as absent.
 func (u *usage) entry(dir *os.File, name string, depth int) error {
 	var st unix.Stat_t
 	if unix.Fstatat(fdOf(dir), name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
@@ -210,7 +209,7 @@ func (u *usage) first(inode uint64) bool {
 	return !known
 }
 
-// unnamed counts files that a process has removed and still writes to.
+// unnamed counts deleted files that a process holds open.
 func (u *usage) unnamed(pid int) {
 	dir, err := os.Open(procPath(pid, "fd"))
 	if err != nil {

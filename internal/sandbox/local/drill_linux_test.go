@@ -17,8 +17,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// TestWorkerKilledAnywhere kills a worker at a random moment between the first step of a
-// sandbox and the last. The next worker either goes on with it or deletes it; nothing leaks.
+// TestWorkerKilledAnywhere kills a worker at a random moment in the life of a sandbox. The next worker continues or
+// deletes the sandbox; no process and no file is left.
 func TestWorkerKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	const rounds = 24
@@ -60,7 +60,7 @@ func seen(t *testing.T, text string) bool {
 	return slices.ContainsFunc(commandLines(t), func(line string) bool { return strings.Contains(line, text) })
 }
 
-// goOn is the next worker's try of the same steps.
+// goOn makes the next worker repeat the same steps.
 func goOn(t *testing.T, p *local.Provider, labels sandbox.Labels, args []string) {
 	t.Helper()
 	_, err := p.Ensure(t.Context(), sandbox.Spec{Labels: labels})

@@ -9,11 +9,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Ensure makes the sandbox, or adopts the one whose labels all agree. It answers
-// [sandbox.ErrNameTaken] for another's, [sandbox.ErrFenced] after a delete,
-// [task.CodeInvalid] for limits out of range, [task.CodeExhausted] without a free user id.
-// When a lifetime is over the shim ends the command; its files stay until a delete, since
-// they may hold work and cost nothing.
+// Ensure creates the sandbox, or adopts the one with the same labels. Errors: [sandbox.ErrNameTaken] for other labels,
+// [sandbox.ErrFenced] after a delete, [task.CodeInvalid] for limits out of range, [task.CodeExhausted] without a free
+// user ID. At the end of the lifetime the shim kills the command. The files stay until Delete, because they may contain
+// work.
 func (p *Provider) Ensure(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
 	spec, err := p.complete(spec)
 	if err != nil {
@@ -46,12 +45,12 @@ func (p *Provider) complete(spec sandbox.Spec) (sandbox.Spec, error) {
 		return spec, err
 	}
 	if spec.Network == sandbox.NetworkNone && (p.mode != modeBubblewrap || !p.wrap.ownNet) {
-		return spec, task.Invalid("network", "a sandbox without network needs bubblewrap with a network namespace, which does not work on this host")
+		return spec, task.Invalid("network", "cannot create a sandbox without network: bubblewrap with a network namespace does not work on this host. Next: run omoi doctor")
 	}
 	return spec, nil
 }
 
-// create makes folder and files; labels.json comes last and makes it count.
+// create creates folder and files. labels.json is written last: without it the sandbox does not exist.
 func (p *Provider) create(ctx context.Context, f folder, spec sandbox.Spec) (meta, error) {
 	now := time.Now().UTC()
 	m := meta{
@@ -65,7 +64,7 @@ func (p *Provider) create(ctx context.Context, f folder, spec sandbox.Spec) (met
 		m.Deadline = &end
 	}
 	if err := os.MkdirAll(string(f), 0o700); err != nil {
-		return m, unavailable("make a sandbox", err)
+		return m, unavailable("create the folder of a sandbox", err)
 	}
 	if os.Geteuid() == 0 {
 		uid, err := p.uids.take(ctx, f, p.trash(spec.Labels))
@@ -78,12 +77,12 @@ func (p *Provider) create(ctx context.Context, f folder, spec sandbox.Spec) (met
 		return m, err
 	}
 	if err := os.WriteFile(f.at(fileLife), nil, 0o600); err != nil {
-		return m, unavailable("make a life lock", err)
+		return m, unavailable("create a life lock", err)
 	}
 	return m, f.save(fileLabels, m)
 }
 
-// parts names what keeps a sandbox apart: "none" first where bubblewrap does not.
+// parts returns the isolation features of a new sandbox. The first one is "none" without bubblewrap.
 func (p *Provider) parts(n sandbox.Network) []string {
 	parts := []string{"none"}
 	if p.mode == modeBubblewrap {

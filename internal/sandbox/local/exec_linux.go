@@ -18,10 +18,10 @@ import (
 
 const defaultExecTimeout = time.Minute
 
-// Attach runs a command over the same folders, beside the agent or after its end. Its whole
-// tree is dead when Attach returns. With a terminal the command gets one of its own, so that
-// nothing inside has a hold on the person's. It answers [task.CodeUnavailable] when the time is
-// over, [task.CodeExhausted] if it filled the disk, and with ctx's error if that ends first.
+// Attach runs a command with the folders of the sandbox, while the agent runs or after its end. When Attach returns,
+// all processes of the command are dead. A command with a terminal gets a new terminal, so that the sandbox has no
+// access to the user's. Errors: [task.CodeUnavailable] after the timeout, [task.CodeExhausted] if the command filled
+// the disk, and the error of ctx if that ends first.
 func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command, streams sandbox.Streams) (int, error) {
 	f, l, err := p.prepareExec(ctx, labels, cmd)
 	if err != nil {
@@ -29,13 +29,13 @@ func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbo
 	}
 	controlR, controlW, err := os.Pipe()
 	if err != nil {
-		return -1, unavailable("make a pipe", err)
+		return -1, unavailable("create a pipe", err)
 	}
-	defer controlR.Close() //nolint:errcheck // the shim has its own
-	// Closing our end, also by dying, makes the shim kill what it runs.
+	defer controlR.Close() //nolint:errcheck // the shim has its own descriptor
+	// Closing this end, also by the death of the worker, makes the shim kill the command.
 	stop := context.AfterFunc(ctx, func() { _ = controlW.Close() })
 	defer stop()
-	defer controlW.Close() //nolint:errcheck // closed twice at worst
+	defer controlW.Close() //nolint:errcheck // may be closed already
 
 	c := p.shimCommand(kindExec, f)
 	c.WaitDelay = time.Second
@@ -49,7 +49,7 @@ func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbo
 		return -1, err
 	}
 	r, err := s.ask(ctx, l)
-	// A shim that is done has closed its output; an endless input is not waited for.
+	// A shim that has ended has closed its output. Wait does not wait for the end of the input.
 	if werr := c.Wait(); err == nil && werr != nil && !errors.Is(werr, exec.ErrWaitDelay) && ctx.Err() != nil {
 		err = ctx.Err()
 	}
@@ -59,7 +59,7 @@ func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbo
 	return r.Code, nil
 }
 
-// cut says why a command was ended; nil: it ended by itself.
+// cut returns the reason why the shim killed the command, nil if the command ended by itself.
 func (r reply) cut() error {
 	switch {
 	case r.Full != "":
@@ -70,7 +70,7 @@ func (r reply) cut() error {
 	return nil
 }
 
-// prepareExec settles under the lock that there is something to run in.
+// prepareExec checks under the lock that the sandbox exists, and prepares the command.
 func (p *Provider) prepareExec(
 	ctx context.Context, labels sandbox.Labels, cmd sandbox.Command,
 ) (f folder, l launch, err error) {
@@ -88,8 +88,8 @@ func (p *Provider) prepareExec(
 	return f, l, err
 }
 
-// connect gives a command its streams, by way of a terminal of uid where there is to be one. settled is called once
-// the command has ended, or was never started.
+// connect sets the streams of a command, with a terminal owned by uid if requested. The caller calls settled when the
+// command has ended, or was not started.
 func connect(ctx context.Context, c *exec.Cmd, uid int, streams sandbox.Streams) (settled func(), err error) {
 	if streams.Terminal == nil {
 		c.Stdin, c.Stdout, c.Stderr = streams.Stdin, streams.Stdout, streams.Stderr
@@ -102,9 +102,12 @@ func connect(ctx context.Context, c *exec.Cmd, uid int, streams sandbox.Streams)
 	c.Stdin, c.Stdout, c.Stderr = theirs, theirs, theirs
 	ctx, stop := context.WithCancel(ctx)
 	var shown sync.WaitGroup
-	shown.Go(func() { _, _ = io.Copy(streams.Stdout, ours) })                                          // it ends with the last user of theirs
-	go func() { _, _ = io.Copy(ours, streams.Stdin) }()                                                // it ends with the person's input or with ours
-	go streams.Terminal.Follow(ctx, func(size sandbox.Size) { _ = pty.Setsize(ours, windowOf(size)) }) // one of another size is still one
+	// Ends when the last process closes theirs.
+	shown.Go(func() { _, _ = io.Copy(streams.Stdout, ours) })
+	// Ends with the user's input, or when ours is closed.
+	go func() { _, _ = io.Copy(ours, streams.Stdin) }()
+	// A failure is ignored: the terminal works with any size.
+	go streams.Terminal.Follow(ctx, func(size sandbox.Size) { _ = pty.Setsize(ours, windowOf(size)) })
 	return func() {
 		stop()
 		_ = theirs.Close()
@@ -113,7 +116,7 @@ func connect(ctx context.Context, c *exec.Cmd, uid int, streams sandbox.Streams)
 	}, nil
 }
 
-// openTerminal makes a terminal that belongs to uid.
+// openTerminal opens a terminal that belongs to uid; -1: the current user.
 func openTerminal(size sandbox.Size, uid int) (ours, theirs *os.File, err error) {
 	if ours, theirs, err = pty.Open(); err != nil {
 		return nil, nil, err

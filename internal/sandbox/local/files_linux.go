@@ -18,15 +18,15 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// WriteFile implements [sandbox.Provider]: it replaces a file in one step.
+// WriteFile implements [sandbox.Provider]. WriteFile replaces the file atomically.
 func (p *Provider) WriteFile(ctx context.Context, labels sandbox.Labels, name string, mode uint32, r io.Reader) error {
 	root, rel, m, err := p.open(labels, name)
 	if err != nil {
 		return err
 	}
-	defer root.Close() //nolint:errcheck // only a way in
+	defer root.Close() //nolint:errcheck // only read
 	if err := makeParents(root, path.Dir(rel), m.UID); err != nil {
-		return fileError("make a folder in", name, err)
+		return fileError("create a folder for", name, err)
 	}
 	fresh := path.Join(path.Dir(rel), ".omoi-"+rand.Text())
 	err = writeFresh(root, fresh, m.UID, fs.FileMode(mode).Perm(), &live{ctx: ctx, r: r})
@@ -40,7 +40,7 @@ func (p *Provider) WriteFile(ctx context.Context, labels sandbox.Labels, name st
 	return nil
 }
 
-// open opens the tree of a sandbox in which a file is by its name, and answers its path from there.
+// open opens the tree of a sandbox that contains a file, and returns the path of the file in the tree.
 func (p *Provider) open(labels sandbox.Labels, name string) (root *os.Root, rel string, m meta, err error) {
 	f, m, err := p.find(labels)
 	if err != nil {
@@ -88,9 +88,9 @@ func writeFresh(root *os.Root, name string, uid int, mode fs.FileMode, r io.Read
 	return errors.Join(err, file.Close())
 }
 
-// live stops reading when its caller has given up.
+// live stops reading when ctx ends.
 type live struct {
-	ctx context.Context //nolint:containedctx // it lives for one copy
+	ctx context.Context //nolint:containedctx // used for one copy only
 	r   io.Reader
 }
 
@@ -105,7 +105,7 @@ func (l *live) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// givenError is of what the caller gave to be written: the sandbox has no part in it.
+// givenError is a read error of the caller's content, as opposed to an error of the sandbox.
 type givenError struct{ error }
 
 func (e *givenError) Unwrap() error { return e.error }
@@ -132,7 +132,8 @@ func (p *Provider) ReadFile(_ context.Context, labels sandbox.Labels, name strin
 	return file, nil
 }
 
-// fileError tells absence, and what the host lacks, from what a hostile tree does: links that lead out, loops, files for folders.
+// fileError returns [task.CodeNotFound] for a missing file, [task.CodeUnavailable] for a fault of the host, and
+// [task.CodeInvalid] for what a hostile tree causes: links that lead out, loops, files in place of folders.
 func fileError(doing, name string, err error) error {
 	_, coded := errors.AsType[*task.Error](err)
 	_, given := errors.AsType[*givenError](err)
@@ -144,7 +145,7 @@ func fileError(doing, name string, err error) error {
 	case hostfault.Is(err):
 		return unavailable(doing+" "+name, err)
 	}
-	return task.Invalid("path", "the sandbox does not let omoi %s %s", doing, name).WithCause(err)
+	return task.Invalid("path", "cannot %s %s in the sandbox: the path is not a regular file below the folders of the sandbox", doing, name).WithCause(err)
 }
 
 // Log implements [sandbox.Provider].
@@ -154,7 +155,7 @@ func (p *Provider) Log(_ context.Context, labels sandbox.Labels, offset int64) (
 		return nil, err
 	}
 	if offset < 0 {
-		return nil, task.Invalid("offset", "a log begins at offset 0, not %d", offset)
+		return nil, task.Invalid("offset", "the offset of a log must be 0 or more, not %d", offset)
 	}
 	file, err := os.OpenFile(filepath.Clean(f.at(fileLog)), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -17,20 +17,20 @@ import (
 
 var _ sandbox.Freezer = (*Provider)(nil)
 
-// Freeze stops every started command of an installation, its whole tree and its shim, whose
-// lifetime then does not run either. Commands of Exec continue: they end with their caller.
+// Freeze stops all processes of each started command of an installation, and its shim, which stops the clock of the
+// lifetime. Commands of Attach continue, because they end with their caller.
 func (p *Provider) Freeze(ctx context.Context, installation string) (int, error) {
 	p.frozen.Store(true)
 	return p.each(ctx, installation, freeze)
 }
 
-// Thaw lets them continue.
+// Thaw lets the processes continue.
 func (p *Provider) Thaw(ctx context.Context, installation string) (int, error) {
 	p.frozen.Store(false)
 	return p.each(ctx, installation, thaw)
 }
 
-// each acts on all sandboxes of an installation, side by side, and counts those that act names.
+// each calls act for all sandboxes of an installation in parallel, and counts those for which act returns true.
 func (p *Provider) each(ctx context.Context, installation string, act func(context.Context, folder, meta) (bool, error)) (int, error) {
 	boxes, err := p.List(ctx, installation)
 	if err != nil {
@@ -42,7 +42,7 @@ func (p *Provider) each(ctx context.Context, installation string, act func(conte
 	for _, box := range boxes {
 		all.Go(func() {
 			f, m, ferr := p.find(box.Labels)
-			if task.CodeOf(ferr) == task.CodeNotFound { // it is being removed
+			if task.CodeOf(ferr) == task.CodeNotFound { // deleted meanwhile
 				return
 			}
 			acted := false
@@ -61,7 +61,7 @@ func (p *Provider) each(ctx context.Context, installation string, act func(conte
 	return count, err
 }
 
-// freeze stops the shim first, so that it starts nothing more.
+// freeze stops the shim first, so that it starts no other process.
 func freeze(ctx context.Context, f folder, m meta) (bool, error) {
 	shim, err := signalShim(f, unix.SIGSTOP)
 	if err != nil {
@@ -74,7 +74,7 @@ func freeze(ctx context.Context, f folder, m meta) (bool, error) {
 	return shim != 0 || len(all) > 0, stopTree(ctx, f, m, shim)
 }
 
-// stopTree looks again until nothing runs: a program may have started another one meanwhile.
+// stopTree repeats until no process runs, because a program may start another one meanwhile.
 func stopTree(ctx context.Context, f folder, m meta, shim int) error {
 	told := map[process]bool{}
 	for delay := time.Millisecond; ; delay = min(2*delay, 50*time.Millisecond) {
@@ -113,7 +113,7 @@ func thaw(_ context.Context, f folder, m meta) (bool, error) {
 	return was, err
 }
 
-// signalShim answers the shim's process; 0: there is none.
+// signalShim signals the shim and returns its PID; 0 without a shim.
 func signalShim(f folder, sig unix.Signal) (int, error) {
 	g, err := seize(f.at(fileLife), spanAgent)
 	if g == nil || err != nil {
@@ -124,7 +124,7 @@ func signalShim(f folder, sig unix.Signal) (int, error) {
 	return g.pid, nil
 }
 
-// tree finds the living processes of the started command.
+// tree returns the running processes of the started command.
 func tree(f folder, m meta, shim int) ([]process, error) {
 	l, err := newLook(f, m, scopeAgent)
 	if err != nil {
@@ -142,8 +142,8 @@ func tree(f folder, m meta, shim int) ([]process, error) {
 	return found, nil
 }
 
-// running are those that are not stopped. One that was told to stop and waits in the kernel, as for
-// a child between vfork and exec, executes nothing before it stops.
+// running returns the processes that are not stopped. A process in uninterruptible sleep, as between vfork and exec,
+// counts as stopped after SIGSTOP: it stops before it executes further instructions.
 func running(all []process, told map[process]bool) (left []process) {
 	for _, one := range all {
 		s, ok := proctable.Read(one.PID)

@@ -22,9 +22,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// theft tries to get at what is not the sandbox's and says GOT for what it got. Its
-// arguments are a file of the host, the folder of another sandbox, a socket of the host, the
-// host's home, and a word of the server's environment.
+// theft tries to access data outside of the sandbox, and prints GOT for each success. Its arguments: a file of the
+// host, the folder of another sandbox, a socket of the host, the home of the host, and a value of the server's
+// environment.
 const theft = `
 file=$1 other=$2 socket=$3 home=$4 planted=$5
 got() { echo "GOT $*"; }
@@ -56,7 +56,7 @@ dmesg 2>/dev/null | grep -q . && got the log of the kernel
 echo done
 `
 
-func TestHostileScriptGetsNothing(t *testing.T) {
+func TestIsolation_HostileScript(t *testing.T) {
 	t.Parallel()
 	needWrap(t)
 	cfg := local.Config{Root: newRoot(t), Isolation: local.IsolationRequire}
@@ -90,7 +90,7 @@ func folderOf(cfg local.Config, labels sandbox.Labels) string {
 	return filepath.Join(cfg.Root, task.SandboxName(labels.SandboxID))
 }
 
-// planting leaves traps for whoever looks at the workspace from outside.
+// planting leaves hostile files for processes that read the workspace from outside.
 const planting = `
 ln -s "$1" link; ln -s / root; ln -s "$(dirname "$1")" folder; mkfifo pipe
 cp "$(command -v sh)" shell; chmod 4755 shell 2>/dev/null && echo GOT a setuid shell
@@ -98,7 +98,7 @@ chmod 777 . shell "$HOME" "$OMOI_DIR"; mkdir -m 1777 open; ln "$1" hard 2>/dev/n
 echo done
 `
 
-// TestPlantedTraps looks at the workspace as the host does, and as other users of it could.
+// TestPlantedTraps reads the workspace as the host does, and as other users of the host could.
 func TestPlantedTraps(t *testing.T) {
 	t.Parallel()
 	needWrap(t)
@@ -130,7 +130,7 @@ func TestPlantedTraps(t *testing.T) {
 	require.Equal(t, "of the host", string(text))
 }
 
-// asNobody requires that another user of the host is refused.
+// asNobody checks that another user of the host is refused.
 func asNobody(t *testing.T, args ...string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -144,13 +144,13 @@ func asNobody(t *testing.T, args ...string) {
 	require.Contains(t, string(out), "Permission denied")
 }
 
-// TestGreedyScriptsHarmNobody lets each take all that it can get, beside a neighbour.
-func TestGreedyScriptsHarmNobody(t *testing.T) {
+// TestLimits_GreedyScripts runs scripts that take all resources, next to another sandbox.
+func TestLimits_GreedyScripts(t *testing.T) {
 	t.Parallel()
 	needWrap(t)
 	limits := sandbox.Limits{MemoryBytes: 128 << 20, Processes: 64, DiskBytes: smallDisk, CPUs: 0.5}
 	for name, c := range map[string]struct {
-		needs  []string // any of them
+		needs  []string // one of these features
 		script string
 		seen   func(*local.Provider, sandbox.Labels) bool
 	}{
@@ -186,8 +186,8 @@ func TestGreedyScriptsHarmNobody(t *testing.T) {
 	}
 }
 
-// TestProcessesAreLimited asks for more than there may be, whatever limits them here.
-func TestProcessesAreLimited(t *testing.T) {
+// TestLimits_Processes starts more processes than allowed, with any of the process limits.
+func TestLimits_Processes(t *testing.T) {
 	t.Parallel()
 	p, labels := ensure(t, local.Config{Root: newRoot(t)}, sandbox.Spec{Limits: sandbox.Limits{Processes: 30}})
 	if !slices.ContainsFunc([]string{"cgroup-pids", "rlimit-processes"}, func(part string) bool { return slices.Contains(p.Isolation(), part) }) {
@@ -199,8 +199,8 @@ func TestProcessesAreLimited(t *testing.T) {
 	require.Zero(t, code, "they are gone with their command")
 }
 
-// TestWarnsOfWhatIsMissing reads what a worker logs when it starts.
-func TestWarnsOfWhatIsMissing(t *testing.T) {
+// TestNew_WarnsOfMissingIsolation checks the log of a worker's start.
+func TestNew_WarnsOfMissingIsolation(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	p, err := local.New(local.Config{Root: newRoot(t)}, slog.New(slog.NewTextHandler(&log, nil)))
@@ -210,8 +210,8 @@ func TestWarnsOfWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestNothingOutlivesADeletion leaves processes that hide from signals and parents.
-func TestNothingOutlivesADeletion(t *testing.T) {
+// TestDelete_HidingProcesses leaves processes that ignore signals and leave their parents.
+func TestDelete_HidingProcesses(t *testing.T) {
 	t.Parallel()
 	needWrap(t)
 	p, labels := ensure(t, local.Config{Root: newRoot(t), Isolation: local.IsolationRequire}, sandbox.Spec{})

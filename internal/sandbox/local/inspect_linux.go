@@ -14,9 +14,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Inspect answers unknown only where the folder of sandboxes cannot be read. A sandbox of
-// our name with other labels is not ours: ours is gone, with the reason "name_taken". One
-// whose files are still being removed is alive.
+// Inspect returns unknown only if the folder of sandboxes cannot be read. A sandbox of this name with other labels
+// means that the sandbox is gone, with the reason "name_taken". A sandbox whose files are still being removed is alive.
 func (p *Provider) Inspect(_ context.Context, labels sandbox.Labels) (sandbox.Inspection, error) {
 	f, m, err := p.find(labels)
 	switch {
@@ -30,7 +29,7 @@ func (p *Provider) Inspect(_ context.Context, labels sandbox.Labels) (sandbox.In
 	return seen, nil
 }
 
-// inspectRest looks for what has no labels: half made, or half removed.
+// inspectRest inspects a folder without labels: half created or half deleted.
 func (p *Provider) inspectRest(labels sandbox.Labels) sandbox.Inspection {
 	for _, f := range []folder{p.folder(labels), p.trash(labels)} {
 		there, err := f.exists()
@@ -38,14 +37,14 @@ func (p *Provider) inspectRest(labels sandbox.Labels) sandbox.Inspection {
 			return sandbox.Unknown(err)
 		}
 		if there {
-			return sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateGone, ExitCode: -1, Reason: "half made or half removed"}
+			return sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateGone, ExitCode: -1, Reason: "partially created or deleted"}
 		}
 	}
 	return sandbox.Gone("")
 }
 
-// inspectAgent asks for the lock first and reads the files after: a shim writes how it
-// ended before it lets go. A shim that came in between shows when the lock is asked again.
+// inspectAgent checks the lock first and reads the files then, because a shim writes exit.json before it releases the
+// lock. A second iteration finds a shim that started in between.
 func (p *Provider) inspectAgent(f folder, m meta) sandbox.Inspection {
 	seen := sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateUnknown, ExitCode: -1, OOM: oomKilled(m.Cgroups)}
 	for range 2 {
@@ -65,8 +64,8 @@ func (p *Provider) inspectAgent(f folder, m meta) sandbox.Inspection {
 	return seen
 }
 
-// readEnding fills in what the files tell of a command that no longer runs. It reports whether they do not tell how the command ended,
-// because its shim was killed.
+// readEnding fills in the end of a command from the files. readEnding returns true if no file says how the command
+// ended, because its shim was killed.
 func (f folder) readEnding(seen *sandbox.Inspection) (lost bool) {
 	var st state
 	var end ending
@@ -86,20 +85,19 @@ func (f folder) readEnding(seen *sandbox.Inspection) (lost bool) {
 	case st.BootID != bootID():
 		seen.Reason = "the machine was restarted"
 	default:
-		lost, seen.Reason = true, "its supervisor was killed"
+		lost, seen.Reason = true, "the shim of the command was killed"
 	}
 	return lost
 }
 
-// List answers what carries the installation's label, also what is still being removed.
+// List returns the sandboxes of an installation, including those whose files are still being removed.
 func (p *Provider) List(ctx context.Context, installation string) ([]sandbox.Sandbox, error) {
 	found, err := p.Survey(ctx)
 	return slices.DeleteFunc(found, func(one sandbox.Sandbox) bool { return one.Labels.Installation != installation }), err
 }
 
-// Survey answers the sandboxes of every installation that uses this folder, also those that
-// are still being removed. One whose labels cannot be read is logged and left out: nobody may remove
-// it, and it must not hide the others.
+// Survey returns the sandboxes of all installations with this folder, including those whose files are still being
+// removed. A sandbox with unreadable labels is logged and skipped, so that it stays and does not hide the others.
 func (p *Provider) Survey(ctx context.Context) ([]sandbox.Sandbox, error) {
 	var found []sandbox.Sandbox
 	for _, dir := range []string{p.cfg.Root, filepath.Join(p.cfg.Root, ".trash")} {

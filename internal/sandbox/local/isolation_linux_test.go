@@ -23,7 +23,7 @@ func newLabels() sandbox.Labels {
 	return sandbox.Labels{Installation: "conformance", TaskID: task.NewID(), Attempt: 1, SandboxID: task.NewSandboxID()}
 }
 
-// ensure makes a sandbox that the end of the test deletes.
+// ensure creates a sandbox that the end of the test deletes.
 func ensure(t *testing.T, cfg local.Config, spec sandbox.Spec) (*local.Provider, sandbox.Labels) {
 	t.Helper()
 	p := open(t, cfg)
@@ -48,8 +48,8 @@ func needPython(t *testing.T, p *local.Provider, labels sandbox.Labels) {
 	}
 }
 
-// TestHostIsOutOfReach is what bubblewrap and the own user promise.
-func TestHostIsOutOfReach(t *testing.T) {
+// TestIsolation_Host checks the isolation by bubblewrap and by the sandbox's own user.
+func TestIsolation_Host(t *testing.T) {
 	t.Parallel()
 	needWrap(t)
 	root := newRoot(t)
@@ -72,8 +72,8 @@ func TestHostIsOutOfReach(t *testing.T) {
 	require.NotRegexp(t, `Uid:\s+0\s`, out)
 }
 
-// TestDescriptorsStayOutside plants one that a careless parent left open.
-func TestDescriptorsStayOutside(t *testing.T) {
+// TestIsolation_Descriptors opens a descriptor that child processes inherit.
+func TestIsolation_Descriptors(t *testing.T) {
 	t.Parallel()
 	for _, isolation := range []local.Isolation{local.IsolationAuto, local.IsolationNone} {
 		p, labels := ensure(t, local.Config{Root: newRoot(t), Isolation: isolation}, sandbox.Spec{})
@@ -84,8 +84,8 @@ func TestDescriptorsStayOutside(t *testing.T) {
 	}
 }
 
-// TestUsersOfTheirOwn is only possible as root.
-func TestUsersOfTheirOwn(t *testing.T) {
+// TestIsolation_OwnUsers needs root.
+func TestIsolation_OwnUsers(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED: not root, so all sandboxes run as this user")
@@ -105,7 +105,7 @@ func TestUsersOfTheirOwn(t *testing.T) {
 	require.NotContains(t, out, "token")
 }
 
-func TestFolderMustBeOpen(t *testing.T) {
+func TestNew_ClosedFolder(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED: not root, so no other user must enter the folder")
@@ -117,7 +117,7 @@ func TestFolderMustBeOpen(t *testing.T) {
 	require.Contains(t, err.Error(), closed)
 }
 
-// TestWithoutBubblewrap must not run beside others: it changes PATH.
+// TestWithoutBubblewrap changes PATH, so it does not run in parallel.
 func TestWithoutBubblewrap(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	var log bytes.Buffer
@@ -135,7 +135,7 @@ func TestWithoutBubblewrap(t *testing.T) {
 	require.Equal(t, task.CodeInvalid, task.CodeOf(err), "never less than what was asked for")
 }
 
-func TestBadConfig(t *testing.T) {
+func TestNew_InvalidConfig(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]local.Config{
 		"no root":   {},
@@ -150,7 +150,7 @@ func TestBadConfig(t *testing.T) {
 
 const pyGet = `import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=5).read().decode())`
 
-func TestNetworkHostReachesLoopback(t *testing.T) {
+func TestNetworkHost(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) }))
 	t.Cleanup(server.Close)
@@ -165,7 +165,7 @@ const pySocket = `import socket
 s = socket.socket(socket.AF_UNIX); s.settimeout(5); s.connect("/run/omoi/api.sock"); s.sendall(b"GET / HTTP/1.0\r\n\r\n")
 print(s.recv(4096).decode().split()[1])`
 
-func TestNetworkNoneReachesTheSocketOnly(t *testing.T) {
+func TestNetworkNone(t *testing.T) {
 	t.Parallel()
 	needWrap(t)
 	dir := newRoot(t)

@@ -20,39 +20,39 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// The kinds of shim: one runs the command of Start, the others those of Exec.
+// Kinds of shim: kindRun runs the command of Start, kindExec a command of Attach.
 const (
 	kindRun  = "run"
 	kindExec = "exec"
 )
 
-// launch is what a shim is told. It holds secrets and travels by a pipe only. A shim is the program that starts it, so that both
-// ends are of one build.
+// launch is the input of a shim. launch contains secrets and is sent through a pipe only. The shim is the same program
+// as the worker, so both ends have the same version.
 type launch struct {
-	Program []string `json:"program"`           // what the shim starts: bubblewrap, or a shell that waits
-	Options []string `json:"options,omitempty"` // of bubblewrap, by descriptor
-	Filter  []byte   `json:"filter,omitempty"`  // of system calls, by descriptor
+	Program []string `json:"program"`           // bubblewrap, or a shell with waitScript
+	Options []string `json:"options,omitempty"` // options of bubblewrap, sent by descriptor
+	Filter  []byte   `json:"filter,omitempty"`  // seccomp filter, sent by descriptor
 	Env     []string `json:"env"`
 	Dir     string   `json:"dir"`
 	UID     int      `json:"uid"`
 	Cgroups []string `json:"cgroups,omitempty"`
-	Disk    int64    `json:"disk,omitempty"` // bytes that the folder may hold
-	// Processes are limited by the kernel's limit a user; zero: they are not.
+	Disk    int64    `json:"disk,omitempty"` // maximum bytes in the folder
+	// Processes is the limit for RLIMIT_NPROC; zero: the shim sets none.
 	Processes int           `json:"processes,omitempty"`
 	Deadline  *time.Time    `json:"deadline,omitempty"`
 	Timeout   time.Duration `json:"timeout,omitempty"`
 }
 
-// reply is what a shim of Start answers once, and a shim of Exec at its end.
+// reply is the answer of a shim: of kindRun after the start, of kindExec at the end.
 type reply struct {
 	Error    string `json:"error,omitempty"`
-	Gone     bool   `json:"gone,omitempty"` // the sandbox was removed meanwhile
+	Gone     bool   `json:"gone,omitempty"` // the sandbox was deleted meanwhile
 	Code     int    `json:"code"`
 	TimedOut bool   `json:"timed_out,omitempty"`
-	Full     string `json:"full,omitempty"` // it was ended for what it wrote
+	Full     string `json:"full,omitempty"` // reason of a kill by the disk limit
 }
 
-// Descriptors of a shim, and of the program that it starts.
+// Descriptors of the shim, then of the program that it starts.
 const (
 	fdLaunch  = 3
 	fdReply   = 4
@@ -64,10 +64,10 @@ const (
 	fdFilter  = 6
 )
 
-// waitScript holds a command back until its limits are set; end of file means that the shim is dead.
+// waitScript waits until the shim has set the limits, then runs the command. End of file means that the shim is dead.
 const waitScript = `read -r _ <&3 || exit 125; exec 3<&-; exec "$@"`
 
-// prepare says how cmd is started in its sandbox.
+// prepare returns the launch of cmd in its sandbox.
 func (p *Provider) prepare(f folder, m meta, cmd sandbox.Command, kind string) (launch, error) {
 	if err := cmd.Check(); err != nil {
 		return launch{}, err
@@ -84,7 +84,7 @@ func (p *Provider) prepare(f folder, m meta, cmd sandbox.Command, kind string) (
 	dir := cmp.Or(cmd.Dir, sandbox.Workspace)
 	if m.Mode == modeBubblewrap {
 		if p.wrap.path == "" {
-			return l, task.Errorf(task.CodeUnavailable, "the sandbox was created with bubblewrap, which no longer works on this host")
+			return l, task.Errorf(task.CodeUnavailable, "the sandbox needs bubblewrap, which no longer works on this host. Next: run omoi doctor")
 		}
 		env[envMark] = strings.TrimPrefix(mark, envMark+"=")
 		l.Options = p.wrapArgs(f, m, dir, env)
@@ -103,7 +103,7 @@ func (p *Provider) prepare(f folder, m meta, cmd sandbox.Command, kind string) (
 	return l, nil
 }
 
-// environment is the whole of what a command gets; its own wishes come last.
+// environment returns the whole environment of a command; wishes override the defaults.
 func (p *Provider) environment(f folder, m meta, wishes map[string]string) map[string]string {
 	at := m.paths(f)
 	env := map[string]string{
@@ -118,19 +118,19 @@ func (p *Provider) environment(f folder, m meta, wishes map[string]string) map[s
 	return env
 }
 
-// shim is a started one: our ends of its pipes.
+// shim has this process's ends of the pipes of a started shim.
 type shim struct {
-	launch *os.File // we write
-	reply  *os.File // we read
+	launch *os.File // for writing
+	reply  *os.File // for reading
 }
 
-// shimCommand is a shim of the given kind over f, not started yet.
+// shimCommand returns the command of a shim of this kind for f, not started.
 func (p *Provider) shimCommand(kind string, f folder) *exec.Cmd {
 	argv := p.cfg.Shim
 	if len(argv) == 0 {
 		argv = []string{"/proc/self/exe", "shim"}
 	}
-	cmd := exec.Command(argv[0], append(append([]string{}, argv[1:]...), kind, string(f))...) //nolint:gosec,noctx // our own program; killed with its context it could not end its tree
+	cmd := exec.Command(argv[0], append(append([]string{}, argv[1:]...), kind, string(f))...) //nolint:gosec,noctx // this program; a shim ends its processes itself
 	if len(p.cfg.Shim) == 0 {
 		cmd.Args[0] = "omoi"
 	}
@@ -139,18 +139,18 @@ func (p *Provider) shimCommand(kind string, f folder) *exec.Cmd {
 	return cmd
 }
 
-// startShim starts cmd with the launch and reply pipes, and extra descriptors after them.
+// startShim starts cmd with the launch and reply pipes, followed by the extra descriptors.
 func startShim(cmd *exec.Cmd, extra ...*os.File) (*shim, error) {
 	launchR, launchW, err := os.Pipe()
 	if err != nil {
-		return nil, unavailable("make a pipe", err)
+		return nil, unavailable("create a pipe", err)
 	}
-	defer launchR.Close() //nolint:errcheck // the shim has its own
+	defer launchR.Close() //nolint:errcheck // the shim has its own descriptor
 	replyR, replyW, err := os.Pipe()
 	if err != nil {
-		return nil, errors.Join(unavailable("make a pipe", err), launchW.Close())
+		return nil, errors.Join(unavailable("create a pipe", err), launchW.Close())
 	}
-	defer replyW.Close() //nolint:errcheck // the shim has its own
+	defer replyW.Close() //nolint:errcheck // the shim has its own descriptor
 	cmd.ExtraFiles = append([]*os.File{launchR, replyW}, extra...)
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(unavailable("start a shim", err), launchW.Close(), replyR.Close())
@@ -158,13 +158,12 @@ func startShim(cmd *exec.Cmd, extra ...*os.File) (*shim, error) {
 	return &shim{launch: launchW, reply: replyR}, nil
 }
 
-// ask hands the launch over, closes that pipe, and waits for the reply, at most until ctx ends. A shim that died shows
-// in its reply.
+// ask sends the launch and waits for the reply until ctx ends. The death of the shim ends the wait with an error.
 func (s *shim) ask(ctx context.Context, l launch) (r reply, err error) {
 	defer s.reply.Close() //nolint:errcheck // only read
 	err = cmp.Or(json.NewEncoder(s.launch).Encode(l), s.launch.Close())
 	if err != nil && !errors.Is(err, syscall.EPIPE) {
-		return r, fmt.Errorf("tell a shim what to run: %w", err)
+		return r, fmt.Errorf("send a command to a shim: %w", err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = s.reply.SetReadDeadline(time.Now()) })
 	defer stop()

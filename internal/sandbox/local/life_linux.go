@@ -11,10 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The bytes of life.lock that are locked: the first by the shim of the command, the
-// second, shared, by those of Exec. Record locks are used, not flock, because the kernel
-// tells who holds one. They die with their process, and with any close of the file in it:
-// a shim opens it once, and nobody else ever locks it.
+// Locked bytes of life.lock: the first by the shim of the command, the second, shared, by shims of Attach. These are
+// record locks, not flock, because the kernel names the holder of a record lock. A record lock ends with its process,
+// or when the process closes any descriptor of the file. So a shim opens the file once, and no other program locks it.
 const (
 	byteAgent = 0
 	byteExec  = 1
@@ -28,7 +27,7 @@ var (
 	spanAll   = span{start: byteAgent, length: byteExec + 1}
 )
 
-// hold takes one byte; false: another has it.
+// hold locks one byte. hold returns false if another process holds the lock.
 func hold(file *os.File, kind int16, start int64) (bool, error) {
 	lock := unix.Flock_t{Type: kind, Start: start, Len: 1}
 	err := unix.FcntlFlock(file.Fd(), unix.F_SETLK, &lock)
@@ -41,7 +40,7 @@ func hold(file *os.File, kind int16, start int64) (bool, error) {
 	return true, nil
 }
 
-// holder asks the kernel who holds a lock within s; 0: nobody.
+// holder returns the PID of a process that holds a lock within s; 0 if there is none.
 func holder(path string, s span) (int, error) {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -50,10 +49,10 @@ func holder(path string, s span) (int, error) {
 	if err != nil {
 		return 0, unavailable("open a life lock", err)
 	}
-	defer file.Close() //nolint:errcheck // opened to ask only
+	defer file.Close() //nolint:errcheck // only read
 	lock := unix.Flock_t{Type: unix.F_WRLCK, Start: s.start, Len: s.length}
 	if err := unix.FcntlFlock(file.Fd(), unix.F_GETLK, &lock); err != nil {
-		return 0, unavailable("ask a life lock", err)
+		return 0, unavailable("query a life lock", err)
 	}
 	if lock.Type == unix.F_UNLCK {
 		return 0, nil
@@ -61,14 +60,14 @@ func holder(path string, s span) (int, error) {
 	return int(lock.Pid), nil
 }
 
-// grip is a process that cannot be mistaken for another: its descriptor was opened while
-// the kernel named it as the holder of a lock.
+// grip identifies a process beyond its PID: its descriptor was opened while the kernel named the process as the holder
+// of a lock.
 type grip struct {
 	pid int
 	fd  int
 }
 
-// seize opens the process that holds s; nil if nobody does.
+// seize opens the process that holds s; nil if there is none.
 func seize(path string, s span) (*grip, error) {
 	pid, err := holder(path, s)
 	if err != nil || pid <= 0 {
@@ -76,7 +75,7 @@ func seize(path string, s span) (*grip, error) {
 	}
 	fd, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ESRCH) {
-		return nil, nil //nolint:nilnil // it has just ended
+		return nil, nil //nolint:nilnil // the process has just ended
 	}
 	if err != nil {
 		return nil, unavailable("open a process", err)
@@ -90,13 +89,13 @@ func seize(path string, s span) (*grip, error) {
 }
 
 func (g *grip) signal(sig unix.Signal) {
-	// The only error that matters, no such process, is what the caller waits for anyway.
+	// ESRCH means that the process has ended, which the caller waits for.
 	_ = unix.PidfdSendSignal(g.fd, sig, nil, 0)
 }
 
 func (g *grip) close() { _ = unix.Close(g.fd) }
 
-// await waits until the process has ended, at most for limit; false: it lives.
+// await waits until the process has ended, at most for limit. await returns false if the process still runs.
 func (g *grip) await(ctx context.Context, limit time.Duration) (bool, error) {
 	deadline := time.Now().Add(limit)
 	for {

@@ -20,7 +20,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// leakDescriptor opens a file that programs started from here inherit.
+// leakDescriptor opens a file that child processes inherit.
 func leakDescriptor(t *testing.T) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "planted")
@@ -53,25 +53,25 @@ func TestLifetimeEndsTheCommand(t *testing.T) {
 	p, labels := ensure(t, local.Config{Root: newRoot(t)}, sandbox.Spec{Lifetime: 100 * time.Millisecond})
 	start(t, p, labels, "sleep", "600")
 	seen := ended(t, p, labels)
-	require.Equal(t, "its lifetime is over", seen.Reason)
+	require.Equal(t, "the lifetime of the sandbox ended", seen.Reason)
 	require.Equal(t, -1, seen.ExitCode)
 }
 
-// TestShimKilledIsLost also checks that a reboot is told from it.
-func TestShimKilledIsLost(t *testing.T) {
+// TestInspect_ShimKilled checks the reason after the death of a shim, and after a restart of the machine.
+func TestInspect_ShimKilled(t *testing.T) {
 	t.Parallel()
 	cfg := local.Config{Root: newRoot(t)}
 	p, labels := ensure(t, cfg, sandbox.Spec{})
 	start(t, p, labels, "sleep", "600")
 	(&bed{cfg: cfg}).kill(t, labels)
-	require.Equal(t, "its supervisor was killed", ended(t, p, labels).Reason)
+	require.Equal(t, "the shim of the command was killed", ended(t, p, labels).Reason)
 
 	editState(t, cfg, labels, func(state map[string]any) { state["boot_id"] = "another boot" })
 	require.Equal(t, "the machine was restarted", inspect(t, p, labels).Reason)
 }
 
-// TestHalfMade is a worker that died in Ensure.
-func TestHalfMade(t *testing.T) {
+// TestEnsure_Interrupted leaves what a worker that died in Ensure leaves.
+func TestEnsure_Interrupted(t *testing.T) {
 	t.Parallel()
 	cfg := local.Config{Root: newRoot(t)}
 	p, labels := ensure(t, cfg, sandbox.Spec{})
@@ -90,7 +90,7 @@ func TestHalfMade(t *testing.T) {
 	require.NoDirExists(t, folder)
 }
 
-// TestDelete_WithoutTrash fails while the folder of the trash is missing: the sandbox is still there.
+// TestDelete_WithoutTrash checks that Delete fails while the trash folder is missing, and that the sandbox stays.
 func TestDelete_WithoutTrash(t *testing.T) {
 	t.Parallel()
 	cfg := local.Config{Root: newRoot(t)}
@@ -105,8 +105,8 @@ func TestDelete_WithoutTrash(t *testing.T) {
 	require.Equal(t, sandbox.StateGone, inspect(t, p, labels).State)
 }
 
-// TestHalfRemoved is a worker that died in Delete, after the move to the trash.
-func TestHalfRemoved(t *testing.T) {
+// TestDelete_Interrupted leaves what a worker that died in Delete after the move to the trash leaves.
+func TestDelete_Interrupted(t *testing.T) {
 	t.Parallel()
 	cfg := local.Config{Root: newRoot(t)}
 	p, labels := ensure(t, cfg, sandbox.Spec{})
@@ -122,8 +122,8 @@ func TestHalfRemoved(t *testing.T) {
 	require.NoDirExists(t, trash)
 }
 
-// TestPathsOfOneSandboxStay makes it with one isolation and looks with another.
-func TestPathsOfOneSandboxStay(t *testing.T) {
+// TestPaths_OtherIsolation creates a sandbox with one isolation and reads its paths with another.
+func TestPaths_OtherIsolation(t *testing.T) {
 	t.Parallel()
 	needWrap(t)
 	root := newRoot(t)
@@ -136,7 +136,7 @@ func TestPathsOfOneSandboxStay(t *testing.T) {
 	require.Equal(t, task.CodeUnavailable, task.CodeOf(err), "never with less isolation than it was made with")
 }
 
-func TestOldTombstonesAreForgotten(t *testing.T) {
+func TestPrune_OldTombstones(t *testing.T) {
 	t.Parallel()
 	cfg := local.Config{Root: newRoot(t)}
 	p, old := ensure(t, cfg, sandbox.Spec{})
@@ -153,7 +153,8 @@ func TestOldTombstonesAreForgotten(t *testing.T) {
 	require.FileExists(t, fence(young))
 }
 
-// Prune removes old tombstones while the provider runs, of many no more than a part.
+// TestPrune_ByAMovedClock checks that Prune removes old tombstones while the provider runs, a limited number in each
+// call.
 func TestPrune_ByAMovedClock(t *testing.T) {
 	t.Parallel()
 	const most, day = 10_000, 24 * time.Hour
@@ -174,8 +175,8 @@ func TestPrune_ByAMovedClock(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftBehind looks at the disk, not at the provider's answers.
-func TestNothingIsLeftBehind(t *testing.T) {
+// TestDelete_LeavesNoFiles checks the disk, not the provider's answers.
+func TestDelete_LeavesNoFiles(t *testing.T) {
 	t.Parallel()
 	cfg := local.Config{Root: newRoot(t)}
 	p, labels := ensure(t, cfg, sandbox.Spec{})
@@ -194,8 +195,8 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	})
 }
 
-// TestExecEndsWithItsWorker kills the worker in the middle of a command, in both modes.
-func TestExecEndsWithItsWorker(t *testing.T) {
+// TestExec_WorkerKilled kills the worker during a command, in both modes.
+func TestExec_WorkerKilled(t *testing.T) {
 	t.Parallel()
 	for i, isolation := range []local.Isolation{local.IsolationAuto, local.IsolationNone} {
 		cfg := local.Config{Root: newRoot(t), Isolation: isolation}
@@ -215,9 +216,9 @@ func TestExecEndsWithItsWorker(t *testing.T) {
 	}
 }
 
-// TestReusedNamespaceNumber ends a sandbox after the kernel has given the number of its
-// process namespace to another one, which it does at once.
-func TestReusedNamespaceNumber(t *testing.T) {
+// TestDelete_ReusedNamespaceNumber deletes a sandbox after the kernel has reused the number of its PID namespace for
+// another one.
+func TestDelete_ReusedNamespaceNumber(t *testing.T) {
 	t.Parallel()
 	needWrap(t)
 	cfg := local.Config{Root: newRoot(t)}
@@ -235,7 +236,7 @@ func TestReusedNamespaceNumber(t *testing.T) {
 	require.Equal(t, sandbox.StateAlive, inspect(t, p, second).Agent)
 }
 
-// editState changes state.json and answers what it holds then.
+// editState changes state.json and returns its content.
 func editState(t *testing.T, cfg local.Config, labels sandbox.Labels, edit func(map[string]any)) map[string]any {
 	t.Helper()
 	path := filepath.Join(cfg.Root, task.SandboxName(labels.SandboxID), "state.json")
@@ -252,7 +253,7 @@ func editState(t *testing.T, cfg local.Config, labels sandbox.Labels, edit func(
 	return state
 }
 
-func TestUnreadableLabelsHideNoOther(t *testing.T) {
+func TestSurvey_UnreadableLabels(t *testing.T) {
 	t.Parallel()
 	cfg := local.Config{Root: newRoot(t)}
 	_, broken := ensure(t, cfg, sandbox.Spec{})

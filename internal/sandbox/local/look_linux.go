@@ -17,24 +17,25 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// envMark names, in the environment of every process that we start for a sandbox, whose it
-// is and why. It is a hint for finding strays where there is no namespace, not a proof.
+// envMark is the environment variable that names the sandbox and the kind of each process that the provider starts.
+// envMark helps to find processes without a namespace. envMark is not proof, because a program can change its
+// environment.
 const envMark = "OMOI_SANDBOX_MARK"
 
-// scope is which processes of a sandbox are meant.
+// scope selects processes of a sandbox.
 type scope int
 
 const (
-	scopeAgent scope = iota // the started command and what came of it
-	scopeAll                // commands of Exec too
+	scopeAgent scope = iota // the started command and its descendants
+	scopeAll                // commands of Attach too
 )
 
-// look finds living processes of a sandbox, whoever their parent is.
+// look finds the running processes of a sandbox, whoever their parent is.
 type look struct {
 	marks   [][]byte
-	init    process // first of the namespace; while it lives the namespace's number is its own
+	init    process // first process of the PID namespace; pidNS identifies the namespace only while this process runs
 	pidNS   uint64
-	uid     int // -1: not its own
+	uid     int // -1: the sandbox has no own user
 	cgroups []string
 }
 
@@ -70,8 +71,8 @@ func (l look) belongs(pid int) bool {
 	return l.inNamespace(pid) || l.uid > 0 && ownerOf(pid) == l.uid || l.marked(pid)
 }
 
-// inNamespace asks for the first process last: the kernel ends a namespace with it, and gives
-// its number to the next one at once, which may be another sandbox.
+// inNamespace checks the first process last: the kernel ends a namespace with its first process, and may reuse its
+// number immediately for another sandbox.
 func (l look) inNamespace(pid int) bool {
 	return l.pidNS != 0 && pidNS(pid) == l.pidNS && l.init.alive()
 }
@@ -86,7 +87,7 @@ func (l look) marked(pid int) bool {
 	return false
 }
 
-// ownerOf is the real user of a process; the owner of its folder lies for undumpable ones.
+// ownerOf returns the real user of a process. The owner of its /proc folder is wrong for undumpable processes.
 func ownerOf(pid int) int {
 	text, _ := os.ReadFile(procPath(pid, "status"))
 	_, rest, _ := strings.Cut(string(text), "\nUid:")
@@ -111,7 +112,7 @@ func groupMembers(groups []string) map[int]bool {
 	return members
 }
 
-// kill ends what survives, looking again until nothing does.
+// kill kills the processes and repeats until none is left.
 func (l look) kill(ctx context.Context, log *slog.Logger) error {
 	for delay := time.Millisecond; ; delay = min(2*delay, 50*time.Millisecond) {
 		left := l.survivors()
@@ -123,12 +124,12 @@ func (l look) kill(ctx context.Context, log *slog.Logger) error {
 		}
 		killAll(left)
 		if err := wait.For(ctx, delay); err != nil {
-			return task.Errorf(task.CodeUnavailable, "%d processes of the sandbox survive SIGKILL", len(left)).WithCause(err)
+			return task.Errorf(task.CodeUnavailable, "%d processes of the sandbox still run after SIGKILL", len(left)).WithCause(err)
 		}
 	}
 }
 
-// killAll stops the processes first, so that none can make another while the rest are killed.
+// killAll stops all processes before it kills them, so that none can start another one meanwhile.
 func killAll(all []process) {
 	for _, sig := range []unix.Signal{unix.SIGSTOP, unix.SIGKILL} {
 		for _, one := range all {
@@ -137,15 +138,15 @@ func killAll(all []process) {
 	}
 }
 
-// signal reaches p and no successor of its id: the descriptor is opened first, then checked.
+// signal opens the process before it checks the start time, so that no other process with the same PID gets the signal.
 func (p process) signal(sig unix.Signal) {
 	fd, err := unix.PidfdOpen(p.PID, 0)
 	if err != nil {
 		return
 	}
-	defer unix.Close(fd) //nolint:errcheck // a descriptor of ours
+	defer unix.Close(fd) //nolint:errcheck // a pidfd
 	if p.alive() {
-		_ = unix.PidfdSendSignal(fd, sig, nil, 0) // gone already is as well
+		_ = unix.PidfdSendSignal(fd, sig, nil, 0) // an ended process needs no signal
 	}
 }
 
@@ -156,7 +157,7 @@ func identify(pid int) process {
 	return process{PID: pid, Start: s.Start}
 }
 
-// alive reports whether p itself, not a successor of its id, runs.
+// alive reports whether p runs, and not another process with the same PID.
 func (p process) alive() bool {
 	if p.PID <= 0 {
 		return false
@@ -165,7 +166,7 @@ func (p process) alive() bool {
 	return ok && !s.HasEnded() && s.Start == p.Start
 }
 
-// pidNS is the inode of the process namespace of pid; 0 if it cannot be told.
+// pidNS returns the inode of the PID namespace of pid; 0 if unknown.
 func pidNS(pid int) uint64 {
 	link, _ := os.Readlink(procPath(pid, "ns/pid"))
 	var inode uint64
@@ -178,7 +179,7 @@ func bootID() string {
 	return strings.TrimSpace(string(text))
 }
 
-// descendants are the living processes below pid, by their present parents.
+// descendants returns the running processes below pid, by their current parents.
 func descendants(pid int) []process {
 	children := proctable.Children()
 	var found []process

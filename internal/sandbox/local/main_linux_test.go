@@ -11,15 +11,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandbox/local"
 )
 
-// TestMain is also the shim, and the worker that is killed: sandboxes of these tests are
-// run by this very binary.
+// TestMain runs the tests, a shim, or the worker process that orphan kills: this binary is all of them.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "shim":
 			syscall.Exit(local.ShimMain(os.Args[2:])) // os.Exit waits a second under the race detector
 		case "orphan":
-			os.Exit(orphanMain()) //nolint:forbidigo // this is a main
+			os.Exit(orphanMain()) //nolint:forbidigo // a main function
 		}
 	}
 	_ = os.Setenv(conformance.PlantedEnv, "planted")

@@ -14,9 +14,9 @@ import (
 
 const insideSandbox = "OMOI_TEST_INSIDE"
 
-// An agent that outlives its program tells a kill at the memory limit from one by somebody.
-// The test runs itself inside, as the agent.
-func TestOutOfMemoryIsToldInside(t *testing.T) {
+// TestMemoryKillsAreVisibleInside checks that an agent can tell a kill of its program by the memory limit from others.
+// The test runs its own binary in the sandbox, as the agent.
+func TestMemoryKillsAreVisibleInside(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(insideSandbox) != "" {
 		outOfMemoryInside(t)
@@ -33,7 +33,7 @@ func TestOutOfMemoryIsToldInside(t *testing.T) {
 	defer self.Close()
 	require.NoError(t, p.WriteFile(t.Context(), labels, "/omoi/inside", 0o755, self))
 	res, err := sandbox.Exec(t.Context(), p, labels, sandbox.Command{
-		Args: []string{"/omoi/inside", "-test.run=^TestOutOfMemoryIsToldInside$", "-test.v"}, Env: map[string]string{insideSandbox: "1"},
+		Args: []string{"/omoi/inside", "-test.run=^TestMemoryKillsAreVisibleInside$", "-test.v"}, Env: map[string]string{insideSandbox: "1"},
 	})
 	require.NoError(t, err)
 	require.Zero(t, res.ExitCode, "%s%s", res.Stdout, res.Stderr)
@@ -52,7 +52,7 @@ func outOfMemoryInside(t *testing.T) {
 	}
 	foreign := shell("kill -9 $$")
 	require.Equal(t, proc.Killed, foreign.Outcome)
-	require.Contains(t, foreign.Note, "not out of memory")
+	require.Contains(t, foreign.Note, "not by the memory limit")
 	killed := shell("head -c 600000000 /dev/zero | tail -c 600000000 > /dev/null; exit $?")
 	require.Equal(t, proc.OutOfMemory, killed.Outcome, "%+v", killed)
 }

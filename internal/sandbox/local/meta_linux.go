@@ -14,7 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// mode is how a sandbox is kept apart; it is settled when it is made.
+// mode is the isolation of a sandbox, fixed when it is created.
 type mode string
 
 const (
@@ -22,38 +22,39 @@ const (
 	modeNone       mode = "none"
 )
 
-// meta is labels.json: what a sandbox is. It never changes and holds no secret.
+// meta is the content of labels.json. meta never changes and contains no secret.
 type meta struct {
 	Labels    sandbox.Labels  `json:"labels"`
 	Network   sandbox.Network `json:"network"`
 	Limits    sandbox.Limits  `json:"limits"`
 	Mode      mode            `json:"mode"`
 	Isolation []string        `json:"isolation"`
-	UID       int             `json:"uid"` // -1: that of omoi itself
+	UID       int             `json:"uid"` // -1: the user of the worker
 	Cgroups   []string        `json:"cgroups,omitempty"`
 	CreatedAt time.Time       `json:"created_at"`
 	Deadline  *time.Time      `json:"deadline,omitempty"`
 }
 
-// process names one process beyond its reusable id.
+// process identifies a process by PID and start time, because PIDs are reused.
 type process struct {
 	PID   int    `json:"pid"`
 	Start uint64 `json:"start"` // in clock ticks since boot
 }
 
-// state is state.json: a command was started. It is written before the command runs.
+// state is the content of state.json, which exists once a command was started. state is written before the command
+// runs.
 type state struct {
 	BootID string  `json:"boot_id"`
-	Init   process `json:"init"`             // the namespace's first process, or the command itself
-	PIDNS  uint64  `json:"pid_ns,omitempty"` // inode of the process namespace
+	Init   process `json:"init"`             // first process of the PID namespace, or the command without bubblewrap
+	PIDNS  uint64  `json:"pid_ns,omitempty"` // inode of the PID namespace
 }
 
-// ending is exit.json: how the command ended. Code is -1 if it was killed.
+// ending is the content of exit.json. Code is -1 if the command was killed.
 type ending struct {
 	Code   int    `json:"code"`
 	Reason string `json:"reason,omitempty"`
 	OOM    bool   `json:"oom,omitempty"`
-	// DiskFull: it was ended for what it wrote.
+	// DiskFull reports that the command was killed by the disk limit.
 	DiskFull bool `json:"disk_full,omitempty"`
 }
 
@@ -64,12 +65,12 @@ func (m meta) sandbox() sandbox.Sandbox {
 	}
 }
 
-// folder is the place of one sandbox on the host.
+// folder is the path of a sandbox on the host.
 type folder string
 
 func (f folder) at(name string) string { return filepath.Join(string(f), name) }
 
-// The names within a folder.
+// Names in a folder.
 const (
 	fileLabels = "labels.json"
 	fileLife   = "life.lock"
@@ -80,10 +81,10 @@ const (
 	dirHome    = "home"
 	dirOmoi    = "omoi"
 	dirEtc     = "etc"
-	dirTmp     = "tmp" // where there is no file system of its own
+	dirTmp     = "tmp" // /tmp without bubblewrap
 )
 
-// load reads a JSON file of the folder into v; false: there is none.
+// load reads a JSON file of the folder into v. load returns false if the file does not exist.
 func (f folder) load(name string, v any) (bool, error) {
 	text, err := os.ReadFile(f.at(name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -98,7 +99,7 @@ func (f folder) load(name string, v any) (bool, error) {
 	return true, nil
 }
 
-// save replaces a JSON file of the folder in one step.
+// save replaces a JSON file of the folder atomically.
 func (f folder) save(name string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -113,19 +114,19 @@ func (f folder) save(name string, v any) error {
 	return nil
 }
 
-// exists answers false also for what is not a folder.
+// exists reports whether the folder exists; a file is not a folder.
 func (f folder) exists() (bool, error) {
 	info, err := os.Lstat(string(f))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
-		return false, unavailable("look at a sandbox", err)
+		return false, unavailable("stat the folder of a sandbox", err)
 	}
 	return info.IsDir(), nil
 }
 
-// unavailable is an error of the machine: the same call may succeed later.
+// unavailable returns a temporary error of the machine: the same call may succeed later.
 func unavailable(doing string, err error) error {
 	return task.Errorf(task.CodeUnavailable, "the sandbox host could not %s", doing).WithCause(err)
 }

@@ -18,13 +18,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
-// fork starts the program with its descriptors. It dies with the shim.
+// fork starts the program with its descriptors. The kernel kills it with the shim.
 func (s *minder) fork() error {
 	blockR, blockW, err := os.Pipe()
 	if err != nil {
-		return fmt.Errorf("make a pipe: %w", err)
+		return fmt.Errorf("create a pipe: %w", err)
 	}
-	defer blockR.Close() //nolint:errcheck // the program has its own
+	defer blockR.Close() //nolint:errcheck // the program has its own descriptor
 	s.block = blockW
 	files := []uintptr{0, 1, 2}
 	if len(s.launch.Options) > 0 {
@@ -32,25 +32,25 @@ func (s *minder) fork() error {
 		if err != nil {
 			return err
 		}
-		defer options.Close() //nolint:errcheck // the program has its own
+		defer options.Close() //nolint:errcheck // the program has its own descriptor
 		statusR, statusW, err := os.Pipe()
 		if err != nil {
-			return fmt.Errorf("make a pipe: %w", err)
+			return fmt.Errorf("create a pipe: %w", err)
 		}
-		defer statusW.Close() //nolint:errcheck // the program has its own
+		defer statusW.Close() //nolint:errcheck // the program has its own descriptor
 		s.status = statusR
 		files = append(files, options.Fd(), statusW.Fd())
 	}
 	files = append(files, blockR.Fd())
-	if len(s.launch.Filter) > 0 { // bubblewrap closes what it is told of, and nothing else
+	if len(s.launch.Filter) > 0 { // bubblewrap closes only the descriptors of its options
 		filter, err := memoryFile("filter", s.launch.Filter)
 		if err != nil {
 			return err
 		}
-		defer filter.Close() //nolint:errcheck // the program has its own
+		defer filter.Close() //nolint:errcheck // the program has its own descriptor
 		files = append(files, filter.Fd())
 	}
-	s.main, err = syscall.ForkExec(s.launch.Program[0], s.launch.Program, &syscall.ProcAttr{ //nolint:gosec // G204: to run it is what we are for
+	s.main, err = syscall.ForkExec(s.launch.Program[0], s.launch.Program, &syscall.ProcAttr{ //nolint:gosec // G204: the shim runs this program
 		Dir: s.launch.Dir, Env: s.launch.Env, Files: files,
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, Credential: credential(s.launch.UID)},
 	})
@@ -60,7 +60,7 @@ func (s *minder) fork() error {
 	return nil
 }
 
-// options are bubblewrap's, each ended by a zero byte.
+// options returns the options of bubblewrap, each followed by a zero byte.
 func (s *minder) options() []byte {
 	all := []string{"--json-status-fd", strconv.Itoa(fdStatus), "--block-fd", strconv.Itoa(fdBlock)}
 	if len(s.launch.Filter) > 0 {
@@ -69,11 +69,11 @@ func (s *minder) options() []byte {
 	return []byte(strings.Join(append(all, s.launch.Options...), "\x00") + "\x00")
 }
 
-// memoryFile holds what bubblewrap reads, secrets among it, where no path leads.
+// memoryFile returns a file in memory, so that the options, which contain secrets, have no path.
 func memoryFile(name string, text []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
 	if err != nil {
-		return nil, fmt.Errorf("make a memory file: %w", err)
+		return nil, fmt.Errorf("create a memory file: %w", err)
 	}
 	file := os.NewFile(uintptr(fd), name)
 	_, err = file.Write(text)
@@ -82,13 +82,13 @@ func memoryFile(name string, text []byte) (*os.File, error) {
 	}
 	if err != nil {
 		_ = file.Close()
-		return nil, fmt.Errorf("fill a memory file: %w", err)
+		return nil, fmt.Errorf("write a memory file: %w", err)
 	}
 	return file, nil
 }
 
-// reapAll reaps until the kernel says that there is no child. Orphans come to the shim, so
-// no child means no descendant.
+// reapAll reaps children until the kernel reports none. The shim is the parent of all orphans, so without children it
+// has no descendants.
 func (s *minder) reapAll() {
 	defer close(s.barren)
 	for {
@@ -104,7 +104,7 @@ func (s *minder) reapAll() {
 	}
 }
 
-// killTree ends everything below the shim and returns once nothing is left.
+// killTree kills all processes below the shim, and returns when none is left.
 func (s *minder) killTree() {
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		select {
@@ -116,11 +116,11 @@ func (s *minder) killTree() {
 	}
 }
 
-// mindRun watches the started command to its end and writes down how it ended.
+// mindRun waits for the end of the started command and writes exit.json.
 func (s *minder) mindRun() error {
 	s.answer(reply{})
 	var deadline <-chan struct{}
-	if s.launch.Deadline != nil { // time in which it is frozen does not count, since this process is too
+	if s.launch.Deadline != nil { // frozen time does not count, because this process is frozen too
 		deadline = uptime.After(time.Until(*s.launch.Deadline))
 	}
 	full := s.watchDisk(false)
@@ -130,8 +130,8 @@ func (s *minder) mindRun() error {
 		case status := <-s.exited:
 			end, over = ended(end, status), true
 		case sig := <-s.signal:
-			// A worker asks by TERM that the command ends, and by QUIT to end everything now. Others are caught so that
-			// they do no harm.
+			// A worker sends SIGTERM to end the command, and SIGQUIT to kill all processes. The other caught signals
+			// have no effect.
 			switch sig {
 			case unix.SIGTERM:
 				end.Reason = "stopped"
@@ -140,7 +140,7 @@ func (s *minder) mindRun() error {
 				end.Reason, over = "stopped", true
 			}
 		case <-deadline:
-			end.Reason, over = "its lifetime is over", true
+			end.Reason, over = "the lifetime of the sandbox ended", true
 		case why := <-full:
 			end.Reason, end.DiskFull, over = why, true, true
 		}
@@ -160,11 +160,11 @@ func (s *minder) watchDisk(margin bool) <-chan string {
 	}})
 }
 
-// ended takes the code over, and the reason unless there is a better one.
+// ended sets the exit code, and the reason if there is none yet.
 func ended(end ending, status unix.WaitStatus) ending {
 	code, reason := outcome(status)
 	if code == tooLarge || status.Signaled() && status.Signal() == unix.SIGXFSZ {
-		end.DiskFull, code, reason = true, -1, "one of its files was as large as its disk"
+		end.DiskFull, code, reason = true, -1, "a file was as large as the disk limit"
 	}
 	end.Code = code
 	if end.Reason == "" {
@@ -173,23 +173,24 @@ func ended(end ending, status unix.WaitStatus) ending {
 	return end
 }
 
-// forward gives a signal to the command itself, below the namespace's first process.
+// forward signals the command, which is below the first process of the namespace.
 func (s *minder) forward(sig unix.Signal) {
 	target := s.main
 	var st state
 	if _, err := s.folder.load(fileState, &st); err == nil && st.Init.PID != s.main {
 		byAge := func(a, b proctable.Process) int { return cmp.Compare(a.Start, b.Start) }
-		if below := proctable.Children()[st.Init.PID]; len(below) > 0 { // the oldest of them is the command
+		if below := proctable.Children()[st.Init.PID]; len(below) > 0 { // the oldest child is the command
 			target = slices.MinFunc(below, byAge).PID
 		}
 	}
-	_ = unix.Kill(target, sig) // it may just have ended, which is what the signal is for
+	_ = unix.Kill(target, sig) // the command may have ended already
 }
 
-// tooLarge is how bubblewrap and shells tell of a program that the limit of a file's size ended.
+// tooLarge is the exit code of bubblewrap and shells for a program killed by the limit of the file size.
 const tooLarge = 128 + int(unix.SIGXFSZ)
 
-// outcome is -1 for what was killed; bubblewrap tells of a killed command by 128 + signal.
+// outcome returns exit code and reason; the code is -1 for a killed command. bubblewrap reports a killed command as 128
+// + signal.
 func outcome(status unix.WaitStatus) (int, string) {
 	if status.Signaled() {
 		return -1, "killed by signal " + strconv.Itoa(int(status.Signal()))
@@ -200,13 +201,13 @@ func outcome(status unix.WaitStatus) (int, string) {
 	return -1, "killed by signal 9"
 }
 
-// mindExec waits for the command, its time, or the end of the worker, whichever is first.
+// mindExec waits for the end of the command, its timeout, the disk limit, or the end of the worker.
 func (s *minder) mindExec() error {
 	control := os.NewFile(fdControl, "control")
 	left := make(chan struct{})
 	go func() {
 		defer close(left)
-		_, _ = control.Read(make([]byte, 1)) // never written: it ends when the worker lets go
+		_, _ = control.Read(make([]byte, 1)) // no data ever comes: Read returns when the worker closes its end
 	}()
 	end := reply{Code: -1}
 	select {

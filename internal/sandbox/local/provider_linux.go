@@ -15,26 +15,26 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Name is the provider's word on the wire.
+// Name is the wire value of the provider.
 const Name = task.ProviderLocal
 
-// envShim marks the environment of a shim, so that a program which forgot to call
-// [ShimMain] fails in [New] and does not start itself for ever.
+// envShim marks the environment of a shim. A program that does not call [ShimMain] then fails in [New], instead of
+// starting itself without end.
 const envShim = "OMOI_SHIM"
 
-// Provider makes sandboxes of this machine. It keeps nothing that a restart would miss.
+// Provider creates sandboxes on this machine. All state that must survive a restart is in Config.Root.
 type Provider struct {
 	cfg  Config
 	log  *slog.Logger
 	mode mode
 	wrap wrapping
-	bare string // why there is no bubblewrap; empty: there is
+	bare string // reason why bubblewrap is not used; empty: it is
 	cg   cgroups
-	uids claims // used as root
+	uids claims // used by root only
 
-	programs []string // files to bind read-only
+	programs []string // files to mount read-only
 
-	frozen atomic.Bool // nothing is started
+	frozen atomic.Bool // Start fails with [sandbox.ErrFrozen]
 }
 
 var (
@@ -42,9 +42,8 @@ var (
 	_ sandbox.Reacher  = (*Provider)(nil)
 )
 
-// New probes what this machine offers and says loudly where that is weak. It answers
-// [task.CodeInvalid] for a bad configuration and [task.CodeUnavailable] where the folder
-// cannot be used or required isolation is missing.
+// New tests the isolation features of this machine and logs a warning if some are missing. Errors: [task.CodeInvalid]
+// for an invalid configuration, [task.CodeUnavailable] if Config.Root is unusable or required isolation is missing.
 func New(cfg Config, log *slog.Logger) (*Provider, error) {
 	if os.Getenv(envShim) != "" {
 		return nil, task.Errorf(task.CodeInternal, "this program was started as a shim and did not call local.ShimMain")
@@ -66,8 +65,8 @@ func New(cfg Config, log *slog.Logger) (*Provider, error) {
 
 func (p *Provider) makeRoot() error {
 	for _, dir := range []string{p.cfg.Root, filepath.Join(p.cfg.Root, ".fences"), filepath.Join(p.cfg.Root, ".trash")} {
-		if err := os.MkdirAll(dir, 0o711); err != nil { //nolint:gosec // G301: a sandbox's own user walks through
-			return unavailable("make the sandbox folder", err)
+		if err := os.MkdirAll(dir, 0o711); err != nil { //nolint:gosec // G301: users of sandboxes must enter
+			return unavailable("create the sandbox folder", err)
 		}
 	}
 	if os.Geteuid() != 0 {
@@ -75,15 +74,15 @@ func (p *Provider) makeRoot() error {
 	}
 	dir, err := closed(p.cfg.Root)
 	if err != nil {
-		return unavailable("look at the sandbox folder", err)
+		return unavailable("check the permissions of the sandbox folder", err)
 	}
 	if dir != "" {
-		return task.Invalid("root", "sandboxes run as their own users, and those cannot enter %s: choose a sandbox folder elsewhere, or chmod o+x", dir)
+		return task.Invalid("root", "the users of sandboxes cannot enter %s. Next: choose another sandbox folder, or run chmod o+x on this one", dir)
 	}
 	return nil
 }
 
-// Closed returns the first file or folder on the way up from a program that users of sandboxes cannot enter or run;
+// Closed returns the first file or folder on the path of a program that the users of sandboxes cannot enter or run;
 // empty: sandboxes can run the program.
 func Closed(program string) (string, error) {
 	if os.Geteuid() != 0 {
@@ -92,7 +91,7 @@ func Closed(program string) (string, error) {
 	return closed(program)
 }
 
-// reachable returns the programs that users of sandboxes can reach and that the usual folders do not hold.
+// reachable returns the programs that the users of sandboxes can reach and that are not below /usr.
 func reachable(programs []string) []string {
 	return slices.DeleteFunc(slices.Clone(programs), func(path string) bool {
 		first, err := Closed(path)
@@ -117,11 +116,11 @@ func closed(path string) (string, error) {
 
 const seeDoctor = "omoi doctor; see docs/SECURITY.md"
 
-// probe settles mode and limits by doing.
+// probe sets mode and limits by testing what works.
 func (p *Provider) probe() error {
 	p.cg = probeCgroups()
 	p.programs = reachable(p.cfg.Programs)
-	p.mode, p.bare = modeNone, "switched off by configuration"
+	p.mode, p.bare = modeNone, "disabled by the configuration"
 	if p.cfg.Isolation != IsolationNone {
 		var err error
 		if p.wrap, err = p.probeWrap(); err == nil {
@@ -131,14 +130,14 @@ func (p *Provider) probe() error {
 		p.bare = err.Error()
 	}
 	if p.cfg.Isolation == IsolationRequire {
-		return task.Errorf(task.CodeUnavailable, "bubblewrap does not work here (%s) and isolation is required: install bubblewrap, or allow unprivileged user namespaces", p.bare)
+		return task.Errorf(task.CodeUnavailable, "isolation is required, and bubblewrap does not work on this host: %s. Next: install bubblewrap, or allow unprivileged user namespaces", p.bare)
 	}
 	p.log.Warn("local sandboxes not isolated, agents can read and change what their user can",
 		slog.String("reason", p.bare), slog.String("next", seeDoctor))
 	return nil
 }
 
-// warn names what would bind an agent and does not work here.
+// warn logs the missing isolation features.
 func (p *Provider) warn() {
 	active := p.Isolation()
 	var missing []string
@@ -158,21 +157,21 @@ func (p *Provider) warn() {
 	}
 }
 
-// Name is "local".
+// Name returns [Name].
 func (p *Provider) Name() string { return Name }
 
-// Capabilities never change.
+// Capabilities returns the constant capabilities of the provider.
 func (p *Provider) Capabilities() sandbox.Capabilities {
 	return task.ProviderOf(Name).Capabilities
 }
 
-// Isolation answers which parts a sandbox made now would have; see [sandbox.Sandbox].
+// Isolation returns the isolation features of a new sandbox; see [sandbox.Sandbox].
 func (p *Provider) Isolation() []string { return p.parts(p.cfg.Network) }
 
-// Unwrapped says why sandboxes have no bubblewrap around them; empty if they have.
+// Unwrapped returns the reason why sandboxes run without bubblewrap; empty: they run with it.
 func (p *Provider) Unwrapped() string { return p.bare }
 
-// Paths answers the fixed places, or without bubblewrap those of the host.
+// Paths returns the constants, or folders of the host for a sandbox without bubblewrap.
 func (p *Provider) Paths(labels sandbox.Labels) sandbox.Paths {
 	f := p.folder(labels)
 	var m meta
@@ -189,7 +188,7 @@ func (m meta) paths(f folder) sandbox.Paths {
 	return f.paths()
 }
 
-// paths are the places of a sandbox on the host.
+// paths returns the folders of a sandbox on the host.
 func (f folder) paths() sandbox.Paths {
 	return sandbox.Paths{
 		Dir: f.at(dirOmoi), Workspace: f.at(dirWS), Home: f.at(dirHome),
@@ -197,8 +196,8 @@ func (f folder) paths() sandbox.Paths {
 	}
 }
 
-// APIURL is the socket wherever it is there and the API listens for this machine alone: it stays where it is when the
-// API is started again on another port. Without bubblewrap a program sees it at its place on the host.
+// APIURL returns the socket if it is mounted and the API listens on loopback, because the socket's path stays the same
+// when the API restarts on another port. A sandbox without bubblewrap uses the socket's path on the host.
 func (p *Provider) APIURL(want sandbox.Network, configured, socket string) string {
 	switch {
 	case want == sandbox.NetworkNone:
@@ -219,7 +218,7 @@ func (p *Provider) trash(labels sandbox.Labels) folder {
 	return folder(filepath.Join(p.cfg.Root, ".trash", task.SandboxName(labels.SandboxID)))
 }
 
-// fence waits for the lock of a sandbox. Labels that name no sandbox are refused.
+// fence waits for the lock of a sandbox. Invalid labels are an error.
 func (p *Provider) fence(ctx context.Context, labels sandbox.Labels) (*fence.Fence, error) {
 	if err := labels.Check(); err != nil {
 		return nil, err
@@ -232,8 +231,8 @@ func (p *Provider) Prune(now time.Time) error {
 	return fence.Prune(filepath.Join(p.cfg.Root, ".fences"), now)
 }
 
-// find loads the sandbox of these labels. It answers [task.CodeNotFound] where there is
-// none, [sandbox.ErrNameTaken] where it is another's.
+// find returns the sandbox with these labels. Errors: [task.CodeNotFound] without a sandbox, [sandbox.ErrNameTaken] if
+// the sandbox has other labels.
 func (p *Provider) find(labels sandbox.Labels) (folder, meta, error) {
 	f := p.folder(labels)
 	if err := labels.Check(); err != nil {
@@ -245,10 +244,10 @@ func (p *Provider) find(labels sandbox.Labels) (folder, meta, error) {
 	case err != nil:
 		return f, m, err
 	case !found:
-		if _, err := os.ReadDir(p.cfg.Root); err != nil { // it may be there, and cannot be looked for
+		if _, err := os.ReadDir(p.cfg.Root); err != nil { // without access the sandbox may exist
 			return f, m, unavailable("read the sandbox folder", err)
 		}
-		return f, m, task.Errorf(task.CodeNotFound, "there is no sandbox %s on this host", labels.SandboxID)
+		return f, m, task.Errorf(task.CodeNotFound, "sandbox %s not found on this host", labels.SandboxID)
 	case m.Labels != labels:
 		return f, m, sandbox.ErrNameTaken
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandbox/local"
 )
 
-// An API on loopback may come back on another port; its socket stays where it is.
+// TestAPIURL_PrefersTheSocketToALoopbackAddress checks the address of an API that may restart on another port.
 func TestAPIURL_PrefersTheSocketToALoopbackAddress(t *testing.T) {
 	t.Parallel()
 	const socket, here, there = "unix:///run/omoi/api.sock", "http://127.0.0.1:18000", "https://omoi.example"
@@ -29,7 +29,7 @@ func TestAPIURL_PrefersTheSocketToALoopbackAddress(t *testing.T) {
 	}
 	needWrap(t)
 	folder := newRoot(t)
-	require.NoError(t, os.Mkdir(folder, 0o755)) // t.TempDir is closed to the users of sandboxes
+	require.NoError(t, os.Mkdir(folder, 0o755)) // the folder of t.TempDir may be closed to the users of sandboxes
 	p := open(t, local.Config{Root: newRoot(t), APISocketDir: folder})
 	require.Equal(t, socket, p.APIURL(sandbox.NetworkHost, here, socket))
 }

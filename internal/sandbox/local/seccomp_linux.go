@@ -8,12 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The filter of system calls is a second wall behind the namespaces: it takes away what an
-// agent does not need and what holes in kernels are found in. It names what is refused, not
-// what is allowed, so that the tools of a project go on working; calls newer than the list
-// do not exist inside.
+// The seccomp filter is a second line of defense behind the namespaces. The filter denies system calls that agents do
+// not need and that kernel exploits use. The filter is a list of denied calls, so that the tools of projects work.
+// Calls newer than the list do not exist in a sandbox.
 
-// seccompFilter is the program as bubblewrap takes it, for the processor that we were built for.
+// seccompFilter returns the filter in the format of bubblewrap, for the processor of this binary.
 func seccompFilter() []byte {
 	p := &filterProgram{}
 	p.head(auditArch, newestCall)
@@ -30,16 +29,16 @@ func seccompFilter() []byte {
 	return p.encode()
 }
 
-// absentCalls answer "not implemented", whereupon programs take the older way.
+// absentCalls returns the calls that fail with ENOSYS, so that programs fall back to older calls.
 func absentCalls() []uintptr {
 	return []uintptr{
-		unix.SYS_CLONE3, // its flags are in memory, where no filter sees them
+		unix.SYS_CLONE3, // its flags are in memory, which a filter cannot read
 		unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 	}
 }
 
-// deniedCalls manage the machine, mount, enter namespaces, load code into the kernel, or
-// reach keys and files past the file system.
+// deniedCalls returns the calls that manage the machine, mount, enter namespaces, load kernel code, or access keys and
+// files past the file system.
 func deniedCalls() []uintptr {
 	return []uintptr{
 		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_SETNS,
@@ -54,17 +53,17 @@ func deniedCalls() []uintptr {
 	}
 }
 
-// newNamespaces are the flags of clone and unshare that make one.
+// newNamespaces are the flags of clone and unshare that create a namespace.
 const newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
-// argumentRules refuse a call for what it asks.
+// argumentRules returns the calls that are denied for some arguments.
 func argumentRules() []argRule {
 	rules := []argRule{
 		{nr: unix.SYS_CLONE, arg: 0, any: newNamespaces, errno: unix.EPERM},
 		{nr: unix.SYS_UNSHARE, arg: 0, any: newNamespaces | unix.CLONE_NEWTIME, errno: unix.EPERM},
 		{nr: unix.SYS_IOCTL, arg: 1, among: []uint32{unix.TIOCSTI, tiocLinux}, errno: unix.EPERM},
-		// An executable with the set-user-id bit outlives the sandbox if somebody copies it with care.
+		// A setuid executable could outlive the sandbox as a copy that keeps its mode.
 		{nr: unix.SYS_FCHMOD, arg: 1, any: unix.S_ISUID, errno: unix.EPERM},
 		{nr: unix.SYS_FCHMODAT, arg: 2, any: unix.S_ISUID, errno: unix.EPERM},
 		{nr: unix.SYS_FCHMODAT2, arg: 2, any: unix.S_ISUID, errno: unix.EPERM},
@@ -77,23 +76,24 @@ func argumentRules() []argRule {
 	return rules
 }
 
-// tiocLinux pastes into a console, as TIOCSTI types on a terminal.
+// tiocLinux pastes into a console, as TIOCSTI does into a terminal.
 const tiocLinux = 0x541c
 
-// families of sockets are what programs talk by, and what tells them of interfaces. The rest
-// is kernel code that nobody inside needs, or leads to the machine's own host (vsock).
+// families returns the allowed socket families. The others are kernel code that agents do not need, or lead to the host
+// of a virtual machine (vsock).
 func families() []uint32 {
 	return []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
 }
 
-// argRule looks at the lower half of one argument; the kernel takes no more of these.
+// argRule checks the lower 32 bits of one argument; the kernel uses no other bits of these arguments.
 type argRule struct {
-	nr      uintptr
-	arg     uint32
-	creates uint32   // argument with open's flags, if the rule holds for new files only; no rule has it at 0
-	any     uint32   // refused with any of these bits
-	among   []uint32 // refused if it is one of these
-	only    []uint32 // refused if it is none of these
+	nr  uintptr
+	arg uint32
+	// Index of the argument with the flags of open, if the rule applies to new files only; 0: it applies always.
+	creates uint32
+	any     uint32   // denied with any of these bits
+	among   []uint32 // denied if equal to one of these
+	only    []uint32 // denied if equal to none of these
 	errno   unix.Errno
 }
 
@@ -106,7 +106,7 @@ const (
 	opReturn  = unix.BPF_RET | unix.BPF_K
 )
 
-// Offsets in struct seccomp_data. Both processors that we know have the lower half first.
+// Offsets in struct seccomp_data. On amd64 and arm64 the lower half of an argument is first.
 const (
 	atCall = 0
 	atArch = 4
@@ -114,23 +114,24 @@ const (
 	oneArg = 8
 )
 
-// filterProgram grows by one instruction after the other.
+// filterProgram is a growing list of instructions.
 type filterProgram struct{ code []unix.SockFilter }
 
 func (p *filterProgram) add(op uint16, k uint32) {
 	p.code = append(p.code, unix.SockFilter{Code: op, K: k})
 }
 
-// unless skips the next n instructions where the test fails.
+// unless appends a test that skips the next n instructions if it fails.
 func (p *filterProgram) unless(op uint16, k uint32, n int) {
-	p.code = append(p.code, unix.SockFilter{Code: op, K: k, Jf: uint8(n)}) //nolint:gosec // G115: our own small blocks
+	p.code = append(p.code, unix.SockFilter{Code: op, K: k, Jf: uint8(n)}) //nolint:gosec // G115: blocks are small
 }
 
 func (p *filterProgram) fail(errno unix.Errno) {
 	p.add(opReturn, unix.SECCOMP_RET_ERRNO|uint32(errno)) //nolint:gosec // G115: an error number
 }
 
-// head ends what runs code of another processor, whose calls have other numbers.
+// head appends the instructions that kill code of another processor, because its calls have other numbers, and that
+// deny newer calls.
 func (p *filterProgram) head(arch, newest uint32) {
 	p.add(opLoad, atArch)
 	p.code = append(p.code, unix.SockFilter{Code: opEqual, K: arch, Jt: 1})
@@ -145,7 +146,7 @@ func (p *filterProgram) refuse(nr uintptr, errno unix.Errno) {
 	p.fail(errno)
 }
 
-// rule is a block that every other call jumps over.
+// rule appends a block of instructions that other calls skip.
 func (p *filterProgram) rule(r argRule) {
 	block := &filterProgram{}
 	if r.creates != 0 {
@@ -174,7 +175,7 @@ func (p *filterProgram) rule(r argRule) {
 	p.code = append(p.code, block.code...)
 }
 
-// encode is the array of struct sock_filter as the kernel of this machine reads it.
+// encode returns the array of struct sock_filter in the byte order of this machine.
 func (p *filterProgram) encode() []byte {
 	var out []byte
 	for _, c := range p.code {

@@ -4,10 +4,10 @@ import "golang.org/x/sys/unix"
 
 const (
 	auditArch  = unix.AUDIT_ARCH_X86_64
-	newestCall = unix.SYS_RSEQ_SLICE_YIELD // numbers above are newer, or of the x32 interface
+	newestCall = unix.SYS_RSEQ_SLICE_YIELD // larger numbers are newer calls, or calls of the x32 ABI
 )
 
-// deniedHere are calls that only this processor has.
+// deniedHere returns denied calls that only this processor has.
 func deniedHere() []uintptr {
 	return []uintptr{unix.SYS_IOPL, unix.SYS_IOPERM, unix.SYS_USELIB, unix.SYS_USTAT, unix.SYS_SYSFS, unix.SYS_MODIFY_LDT}
 }

@@ -7,7 +7,7 @@ const (
 	newestCall = unix.SYS_RSEQ_SLICE_YIELD
 )
 
-// deniedHere are calls that only this processor has: none.
+// deniedHere returns denied calls that only this processor has.
 func deniedHere() []uintptr { return nil }
 
 func rulesHere() []argRule { return nil }

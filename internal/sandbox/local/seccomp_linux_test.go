@@ -10,8 +10,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandbox/local"
 )
 
-// calls tries system calls by number and prints the error of each; 0 is success. Their
-// arguments are such that none does anything.
+// calls makes system calls by number and prints the error of each; 0 is success. Their arguments are such that no call
+// has an effect.
 const calls = `
 import ctypes, errno, os, socket, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -52,8 +52,8 @@ for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLIN
 do("socketpair", lambda: socket.socketpair())
 `
 
-// TestSystemCallsAreFiltered asks for what the filter refuses and for what it must not.
-func TestSystemCallsAreFiltered(t *testing.T) {
+// TestSeccomp makes calls that the filter denies, and calls that it must allow.
+func TestSeccomp(t *testing.T) {
 	t.Parallel()
 	needWrap(t)
 	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {

@@ -16,17 +16,17 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandbox/fence"
 )
 
-// ShimMain is the program between a provider and a sandbox. It is called with what follows
-// the argv prefix of [Config].Shim, as early in main as can be, and its answer is the exit
-// code of the process. It reads what to run from a pipe and is of no use by hand.
+// ShimMain is the program between a provider and a sandbox. The caller passes the arguments after the argv prefix of
+// [Config].Shim, as early in main as possible, and exits with the returned code. ShimMain reads its input from a pipe,
+// so it cannot be used by hand.
 func ShimMain(args []string) int {
 	if len(args) != 2 || (args[0] != kindRun && args[0] != kindExec) {
 		fmt.Fprintln(os.Stderr, "usage: shim run|exec <folder>; started by omoi, not by people")
 		return 2
 	}
-	// The kernel kills the program if the thread that started it dies: stay on one.
+	// The kernel kills the program if the thread that started it dies.
 	runtime.LockOSThread()
-	// What a careless parent left open must not reach the sandbox.
+	// Descriptors that a parent left open must not reach the sandbox.
 	_ = unix.CloseRange(fdLaunch, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
 	s := &minder{kind: args[0], folder: folder(args[1]), exited: make(chan unix.WaitStatus, 1), barren: make(chan struct{})}
 	s.reply = os.NewFile(fdReply, "reply")
@@ -37,7 +37,7 @@ func ShimMain(args []string) int {
 	return 0
 }
 
-// minder is the shim at work: the owner of the tree below it.
+// minder is the state of a running shim, which supervises the processes below it.
 type minder struct {
 	kind   string
 	folder folder
@@ -45,11 +45,11 @@ type minder struct {
 	reply  *os.File
 	life   *os.File
 
-	main   int                  // the process started; set before reaping begins
+	main   int                  // PID of the started program; set before reaping begins
 	block  *os.File             // a write lets the command run
-	status *os.File             // bubblewrap's
-	exited chan unix.WaitStatus // of main
-	barren chan struct{}        // closed when there is no child left
+	status *os.File             // status output of bubblewrap
+	exited chan unix.WaitStatus // exit status of main
+	barren chan struct{}        // closed when no child is left
 	signal chan os.Signal
 }
 
@@ -69,21 +69,21 @@ func (s *minder) mind() error {
 	return s.mindRun()
 }
 
-// listen reads the launch; end of file before its end means that the worker died.
+// listen reads the launch. An early end of file means that the worker died.
 func (s *minder) listen() error {
 	s.signal = make(chan os.Signal, 8)
-	// Caught, not ignored: what is ignored stays so in the command too.
+	// The shim catches these signals instead of ignoring them, because the command would inherit an ignored signal.
 	signal.Notify(s.signal, unix.SIGTERM, unix.SIGQUIT, unix.SIGHUP, unix.SIGINT)
 	in := os.NewFile(fdLaunch, "launch")
 	defer in.Close() //nolint:errcheck // only read
 	if err := json.NewDecoder(in).Decode(&s.launch); err != nil {
-		return fmt.Errorf("read what to run: %w", err)
+		return fmt.Errorf("read the command: %w", err)
 	}
 	return nil
 }
 
-// take locks the life of the sandbox. Not ours: it was started before, or is gone; that has
-// been answered then.
+// take locks the life lock of the sandbox. take returns false after it has sent the reply, if the command was started
+// before or the sandbox was deleted.
 func (s *minder) take() (bool, error) {
 	path := s.folder.at(fileLife)
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -94,7 +94,7 @@ func (s *minder) take() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	s.life = file // open until this process ends: a close would drop the lock
+	s.life = file // open until the process ends, because a close would release the lock
 	kind, at := int16(unix.F_WRLCK), int64(byteAgent)
 	if s.kind == kindExec {
 		kind, at = unix.F_RDLCK, byteExec
@@ -118,13 +118,13 @@ func (s *minder) take() (bool, error) {
 	return true, err
 }
 
-// start runs the program, held back until its limits are set, and lets it go.
+// start starts the program, sets its limits and lets it run.
 func (s *minder) start() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("become the reaper of orphans: %w", err)
+		return fmt.Errorf("become a child subreaper: %w", err)
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("give up new privileges: %w", err)
+		return fmt.Errorf("set no_new_privs: %w", err)
 	}
 	if err := limitFiles(s.launch.Disk); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (s *minder) start() error {
 	if err := s.launchProgram(&st); err != nil {
 		s.killTree()
 		if s.kind == kindRun {
-			_ = os.Remove(s.folder.at(fileState)) // nothing ran: Start may try again
+			_ = os.Remove(s.folder.at(fileState)) // no command ran, so Start may be repeated
 		}
 		return err
 	}
@@ -155,7 +155,7 @@ func (s *minder) launchProgram(st *state) error {
 	if err := s.identify(st); err != nil {
 		return err
 	}
-	for _, pid := range []int{s.main, st.Init.PID} { // one and the same where there is no bubblewrap
+	for _, pid := range []int{s.main, st.Init.PID} { // the same process without bubblewrap
 		if err := join(s.launch.Cgroups, pid); err != nil {
 			return err
 		}
@@ -170,7 +170,7 @@ func (s *minder) launchProgram(st *state) error {
 	return cmp.Or(err, s.block.Close())
 }
 
-// note records the command of Start: before it is started, as the intent, and again with its processes.
+// note writes state.json for a command of Start: first as the intent, then with its processes.
 func (s *minder) note(st state) error {
 	if s.kind == kindExec {
 		return nil
@@ -178,15 +178,15 @@ func (s *minder) note(st state) error {
 	return s.folder.save(fileState, st)
 }
 
-// identify learns which process is the first inside: bubblewrap tells, the shell is it.
+// identify sets the first process of the sandbox: the one that bubblewrap reports, or the shell.
 func (s *minder) identify(st *state) error {
 	st.Init = identify(s.main)
 	if len(s.launch.Options) == 0 {
 		return nil
 	}
 	var told struct {
-		Child int    `json:"child-pid"`     //nolint:tagliatelle // bubblewrap's word
-		PIDNS uint64 `json:"pid-namespace"` //nolint:tagliatelle // likewise
+		Child int    `json:"child-pid"`     //nolint:tagliatelle // bubblewrap's name
+		PIDNS uint64 `json:"pid-namespace"` //nolint:tagliatelle // bubblewrap's name
 	}
 	if err := json.NewDecoder(s.status).Decode(&told); err != nil {
 		return fmt.Errorf("bubblewrap did not start: %s", s.lastWords())
@@ -195,22 +195,22 @@ func (s *minder) identify(st *state) error {
 	return nil
 }
 
-// lastWords returns the last line of the log, which holds only bubblewrap's complaint before the command has run. The
-// output of a command of Exec and Attach goes to its caller.
+// lastWords returns the last line of the log, which has only an error of bubblewrap before the command runs. The output
+// of a command of Attach goes to its caller.
 func (s *minder) lastWords() string {
 	if s.kind == kindExec {
-		return "its error output says why"
+		return "see its error output"
 	}
 	text, _ := os.ReadFile(s.folder.at(fileLog))
 	return lastLine(text)
 }
 
-// answer speaks once; nobody may be listening any more.
+// answer sends the reply once. A failure is ignored, because the worker may be dead.
 func (s *minder) answer(r reply) {
 	if s.reply == nil {
 		return
 	}
-	_ = json.NewEncoder(s.reply).Encode(r) //nolint:errchkjson // who asked may be dead
+	_ = json.NewEncoder(s.reply).Encode(r) //nolint:errchkjson // the worker may be dead
 	_ = s.reply.Close()
 	s.reply = nil
 }

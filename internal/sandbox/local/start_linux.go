@@ -11,11 +11,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Start runs the command, once for the life of the sandbox: where it was started before,
-// by whomever, the answer is success. It answers [sandbox.ErrFenced] after a delete.
+// Start runs the command once in the life of the sandbox. If a command was started before, Start returns nil. After a
+// delete the error is [sandbox.ErrFenced].
 func (p *Provider) Start(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) error {
 	if cmd.Stdin != nil {
-		return task.Invalid("stdin", "a started command has no standard input")
+		return task.Invalid("stdin", "Start does not accept standard input")
 	}
 	fence, err := p.fence(ctx, labels)
 	if err != nil {
@@ -43,17 +43,17 @@ func (p *Provider) Start(ctx context.Context, labels sandbox.Labels, cmd sandbox
 	return p.spawn(ctx, f, l)
 }
 
-// spawn starts the shim and waits until it says that the command runs. If the answer is
-// lost the next Start finds the shim's lock or its state.
+// spawn starts the shim and waits until it reports that the command runs. If the answer is lost, the next Start finds
+// the lock of the shim or state.json.
 func (p *Provider) spawn(ctx context.Context, f folder, l launch) error {
 	out, err := os.OpenFile(f.at(fileLog), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return unavailable("open the log of a sandbox", err)
 	}
-	defer out.Close() //nolint:errcheck // the shim has its own
+	defer out.Close() //nolint:errcheck // the shim has its own descriptor
 	if l.UID >= 0 {   // a script may open /dev/stderr by name
 		if err := out.Chown(l.UID, l.UID); err != nil {
-			return unavailable("give the log to its user", err)
+			return unavailable("change the owner of the log", err)
 		}
 	}
 	cmd := p.shimCommand(kindRun, f)
@@ -62,17 +62,16 @@ func (p *Provider) spawn(ctx context.Context, f folder, l launch) error {
 	if err != nil {
 		return err
 	}
-	go func() { _ = cmd.Wait() }() // so that it is no zombie; a shim may outlive this process
+	go func() { _ = cmd.Wait() }() // prevents a zombie; the shim may outlive this process
 	_, err = s.ask(ctx, l)
 	return err
 }
 
-// killPatience is how long a shim may take to end its tree before it is killed itself.
+// killPatience is the time that a shim gets to end its processes before the next stronger signal.
 const killPatience = 3 * time.Second
 
-// Stop ends the started command: SIGTERM to it, after grace SIGKILL to its whole tree. It
-// answers once nothing of the tree is left. Nothing started, or ended already, is success. A
-// frozen one is thawed, so that it hears.
+// Stop sends SIGTERM to the started command, and after grace SIGKILL to all its processes. Stop returns when none is
+// left. Without a running command Stop returns nil. A frozen command is thawed first, so that it can handle SIGTERM.
 func (p *Provider) Stop(ctx context.Context, labels sandbox.Labels, grace time.Duration) error {
 	f, m, err := p.find(labels)
 	if err != nil {
@@ -97,7 +96,7 @@ func (p *Provider) Stop(ctx context.Context, labels sandbox.Labels, grace time.D
 	return l.kill(ctx, p.log)
 }
 
-// end makes a shim end, by asking where it has a grace and then by force, and lets go of it.
+// end ends a shim: with SIGTERM if grace is not 0, then SIGQUIT, then SIGKILL. end closes g.
 func (g *grip) end(ctx context.Context, grace time.Duration) error {
 	defer g.close()
 	steps := []struct {
@@ -113,5 +112,5 @@ func (g *grip) end(ctx context.Context, grace time.Duration) error {
 			return err
 		}
 	}
-	return task.Errorf(task.CodeUnavailable, "a shim of the sandbox survives SIGKILL")
+	return task.Errorf(task.CodeUnavailable, "a shim of the sandbox still runs after SIGKILL")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestSurveyTellsOfEveryInstallation(t *testing.T) {
+func TestSurvey_AllInstallations(t *testing.T) {
 	t.Parallel()
 	cfg := local.Config{Root: newRoot(t), Isolation: local.IsolationNone}
 	p := open(t, cfg)

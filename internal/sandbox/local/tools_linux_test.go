@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandbox/local"
 )
 
-func TestProgramsOfThisMachineAreSeen(t *testing.T) {
+func TestPrograms(t *testing.T) {
 	t.Parallel()
 	needWrap(t)
 	open, closed := filepath.Join(filepath.Dir(newRoot(t)), "tool"), filepath.Join(t.TempDir(), "tool")
@@ -26,8 +26,8 @@ func TestProgramsOfThisMachineAreSeen(t *testing.T) {
 	require.NotZero(t, code, "it is read-only")
 }
 
-// TestToolsOfAProjectWork runs inside what agents use most: walls that break it are no use.
-func TestToolsOfAProjectWork(t *testing.T) {
+// TestIsolation_CommonToolsWork runs common tools of agents in a sandbox, which the isolation must not break.
+func TestIsolation_CommonToolsWork(t *testing.T) {
 	t.Parallel()
 	needWrap(t)
 	p, labels := ensure(t, local.Config{Root: newRoot(t), Isolation: local.IsolationRequire}, sandbox.Spec{})

@@ -17,14 +17,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// UIDCount is how many user ids, and so sandboxes of a root installation, one machine has.
+// UIDCount is the number of user IDs, and so of sandboxes with root, on one machine.
 const UIDCount = 1500
 
-// uidDir holds the claims on user ids of all installations of a machine.
+// uidDir has the claims on user IDs of all installations of a machine.
 const uidDir = "/var/lib/omoi/uids"
 
-// uidBase is the first of them. It picks a range that nobody else gives out, if this machine maps it:
-// below 65536 systemd has its dynamic users, from 100000 on there are subordinate ids.
+// uidBase returns the first user ID. The ID is in a range that no other software uses, if the machine maps this range:
+// systemd uses IDs below 65536 for dynamic users, and subordinate IDs start at 100000.
 func uidBase() int {
 	const quiet, small = 70000, 64000
 	text, err := os.ReadFile("/proc/self/uid_map")
@@ -40,17 +40,17 @@ func uidBase() int {
 	return small
 }
 
-// claims hands out user ids, one a sandbox, over all installations of a machine: a claim is
-// a file named by the id that holds the sandbox's folder, and is void once that is gone.
+// claims gives each sandbox its own user ID, across all installations of a machine. A claim is a file named by the ID
+// that contains the paths of the sandbox. A claim is void when these paths do not exist.
 type claims struct {
 	dir  string
 	base int
 }
 
-// take answers the id of the folder, an earlier one if it has one. The folder must exist.
+// take returns the user ID of the folder, and claims a new one if it has none. The folder must exist.
 func (c claims) take(ctx context.Context, f, trash folder) (int, error) {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
-		return 0, unavailable("make the folder of user ids", err)
+		return 0, unavailable("create the folder of user IDs", err)
 	}
 	lock, err := fence.Lock(ctx, filepath.Join(c.dir, "lock"))
 	if err != nil {
@@ -71,7 +71,7 @@ func (c claims) take(ctx context.Context, f, trash folder) (int, error) {
 	return 0, task.Errorf(task.CodeExhausted, "all %d user IDs for local sandboxes are in use", UIDCount)
 }
 
-// claim answers true if uid is now, or was already, the folder's.
+// claim reports whether uid belongs to the folder, after claiming it if it is free.
 func (c claims) claim(uid int, f, trash folder, busy bool) (bool, error) {
 	path := filepath.Join(c.dir, strconv.Itoa(uid))
 	text, err := os.ReadFile(path)
@@ -81,17 +81,17 @@ func (c claims) claim(uid int, f, trash folder, busy bool) (bool, error) {
 	case err == nil && stands(string(text)), busy:
 		return false, nil
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return false, unavailable("read a claim on a user id", err)
+		return false, unavailable("read a claim on a user ID", err)
 	}
 	if err := os.WriteFile(path, []byte(claimText(f, trash)), 0o600); err != nil {
-		return false, unavailable("claim a user id", err)
+		return false, unavailable("claim a user ID", err)
 	}
 	return true, nil
 }
 
 func claimText(f, trash folder) string { return string(f) + "\n" + string(trash) }
 
-// stands reports whether the sandbox of a claim, or what is left of it, is still there.
+// stands reports whether a path of a claim still exists.
 func stands(text string) bool {
 	for line := range strings.Lines(text) {
 		if _, err := os.Lstat(strings.TrimSuffix(line, "\n")); !errors.Is(err, fs.ErrNotExist) {
@@ -101,8 +101,8 @@ func stands(text string) bool {
 	return false
 }
 
-// free gives the id of a folder back; uid is -1 where its labels were never written. A claim
-// that is left behind is void anyway.
+// free removes the claim of a folder; uid is -1 if its labels were never written. A failure is ignored, because the
+// claim is void.
 func (c claims) free(uid int, f, trash folder) {
 	paths := []string{filepath.Join(c.dir, strconv.Itoa(uid))}
 	if uid < 0 {
@@ -115,7 +115,7 @@ func (c claims) free(uid int, f, trash folder) {
 	}
 }
 
-// busyUIDs are the users that run something now: an id in other use is not handed out.
+// busyUIDs returns the users with running processes: an ID that another program uses is not claimed.
 func busyUIDs() map[int]bool {
 	busy := map[int]bool{}
 	for _, one := range proctable.All() {

@@ -13,7 +13,7 @@ import (
 
 const plenty = 1 << 40
 
-func TestMeasureCountsWhatADiskHolds(t *testing.T) {
+func TestMeasure(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	count := func() int64 {
@@ -39,7 +39,7 @@ func TestMeasureCountsWhatADiskHolds(t *testing.T) {
 	require.Equal(t, whole+3*smallest, count(), "a hole takes nothing")
 }
 
-func TestMeasureCountsFilesWithoutAName(t *testing.T) {
+func TestMeasure_DeletedFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file, err := os.Create(filepath.Join(dir, "file"))
@@ -53,7 +53,7 @@ func TestMeasureCountsFilesWithoutAName(t *testing.T) {
 	require.GreaterOrEqual(t, sum, int64(1<<20))
 }
 
-func TestMeasureEnds(t *testing.T) {
+func TestMeasure_Stops(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	at, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)

@@ -18,17 +18,17 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandbox"
 )
 
-// wrapping is what bubblewrap can do here, found by doing.
+// wrapping are the features of bubblewrap that work on this machine.
 type wrapping struct {
-	path       string // of the program
-	ownNet     bool   // a network of its own
-	denyUserNS bool   // no user namespaces within
-	filter     []byte // of system calls; empty: none
+	path       string // of bubblewrap
+	ownNet     bool   // own network namespace
+	denyUserNS bool   // denies nested user namespaces
+	filter     []byte // seccomp filter; empty: none
 }
 
 const probeTimeout = 10 * time.Second
 
-// probeWrap runs `true` in a sandbox like the real ones, with as much as works.
+// probeWrap runs true in a test sandbox, and returns the strongest features that work.
 func (p *Provider) probeWrap() (wrapping, error) {
 	path, err := exec.LookPath("bwrap")
 	if err != nil {
@@ -36,9 +36,9 @@ func (p *Provider) probeWrap() (wrapping, error) {
 	}
 	dir, err := os.MkdirTemp(p.cfg.Root, ".probe-")
 	if err != nil {
-		return wrapping{}, unavailable("make a probe folder", err)
+		return wrapping{}, unavailable("create a probe folder", err)
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a probe's empty folder; the next start does not mind
+	defer os.RemoveAll(dir) //nolint:errcheck // an empty folder may stay
 	m := meta{Labels: sandbox.Labels{SandboxID: "probe"}, UID: -1, Mode: modeBubblewrap}
 	if os.Geteuid() == 0 {
 		m.UID = p.uids.base
@@ -56,7 +56,7 @@ func (p *Provider) probeWrap() (wrapping, error) {
 	return wrapping{}, first
 }
 
-// wrappings are what bubblewrap may be able to do, the best first.
+// wrappings returns the combinations of features, strongest first.
 func wrappings(path string) []wrapping {
 	var all []wrapping
 	for _, filter := range [][]byte{seccompFilter(), nil} {
@@ -82,7 +82,7 @@ func (p *Provider) tryWrap(f folder, m meta, w wrapping) error {
 		if err != nil {
 			return err
 		}
-		defer filter.Close() //nolint:errcheck // the program has its own
+		defer filter.Close() //nolint:errcheck // the program has its own descriptor
 		args, cmd.ExtraFiles = append([]string{"--seccomp", "3"}, args...), []*os.File{filter}
 	}
 	cmd.Args = append(append(cmd.Args, args...), "true")
@@ -94,8 +94,8 @@ func (p *Provider) tryWrap(f folder, m meta, w wrapping) error {
 	return nil
 }
 
-// withoutPrivileges runs cmd as a shim does: with no way to new privileges, so that a setuid
-// bubblewrap is not found to work and then does not. The thread that gave them up ends.
+// withoutPrivileges runs cmd with no_new_privs, as a shim does: a setuid bubblewrap does not work then.
+// withoutPrivileges uses a thread that ends afterwards.
 func withoutPrivileges(cmd *exec.Cmd) (out []byte, err error) {
 	done := make(chan struct{})
 	go func() {
@@ -109,16 +109,16 @@ func withoutPrivileges(cmd *exec.Cmd) (out []byte, err error) {
 	return out, err
 }
 
-// credential is nil for the user of omoi itself.
+// credential returns nil for the user of the worker.
 func credential(uid int) *syscall.Credential {
 	if uid < 0 {
 		return nil
 	}
-	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)} //nolint:gosec // G115: from our own small range
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)} //nolint:gosec // G115: in a small range
 }
 
-// Sizes of the memory file systems inside, at most. What is in them counts as the sandbox's
-// memory, so that they are also a share of that: full, they must not end it.
+// Maximum sizes of the memory file systems in a sandbox. Their content counts as memory of the sandbox. So each is also
+// limited to a share of the memory limit, and a full one does not exceed the memory limit.
 const (
 	sizeTmp = 512 << 20
 	sizeShm = 64 << 20
@@ -134,8 +134,8 @@ func (m meta) memoryFor(most, share int64) string {
 	return strconv.FormatInt(most, 10)
 }
 
-// wrapArgs are bubblewrap's options, last those that close the root. They carry secrets:
-// they go by a descriptor, never by a command line.
+// wrapArgs returns the options of bubblewrap. The last ones make the root read-only. The options contain secrets, so
+// they are sent by descriptor and never by command line.
 func (p *Provider) wrapArgs(f folder, m meta, dir string, env map[string]string) []string {
 	args := []string{
 		"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup",
@@ -161,7 +161,7 @@ func (p *Provider) wrapArgs(f folder, m meta, dir string, env map[string]string)
 	return append(args, "--remount-ro", "/dev", "--remount-ro", "/")
 }
 
-// systemBinds are the programs of the host, read-only.
+// systemBinds mounts the programs of the host read-only.
 func systemBinds() []string {
 	args := []string{"--ro-bind", "/usr", "/usr"}
 	for _, name := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
@@ -179,7 +179,7 @@ func systemBinds() []string {
 	return args
 }
 
-// programBinds come after the memory file systems, in whose place a program may lie.
+// programBinds mounts Config.Programs. These mounts follow the memory file systems, below which a program may be.
 func (p *Provider) programBinds() []string {
 	var args []string
 	for _, path := range p.programs {
@@ -196,7 +196,7 @@ func etcBinds(f folder) []string {
 	} {
 		args = append(args, "--ro-bind-try", "/etc/"+name, "/etc/"+name)
 	}
-	if isDir("/etc/ssl/private") { // keys, which a group of our user may read
+	if isDir("/etc/ssl/private") { // keys that a group of the worker's user may read
 		args = append(args, "--size", "4096", "--perms", "0", "--tmpfs", "/etc/ssl/private")
 	}
 	for _, name := range []string{"passwd", "group", "hosts"} {
@@ -211,20 +211,21 @@ func (p *Provider) networkBinds(n sandbox.Network) []string {
 		args = []string{"--unshare-net"}
 	}
 	if p.cfg.APISocketDir != "" {
-		args = append(args, "--ro-bind", p.cfg.APISocketDir, "/run/omoi") // a socket connects all the same
+		// A read-only socket still accepts connections.
+		args = append(args, "--ro-bind", p.cfg.APISocketDir, "/run/omoi")
 	}
 	return args
 }
 
-// populate makes the folders and the files that say who is inside.
+// populate creates the folders and the user database of a sandbox.
 func (p *Provider) populate(f folder, m meta) error {
 	for _, name := range []string{dirWS, dirHome, dirOmoi, dirTmp} {
 		if err := makeOwned(f.at(name), m.UID); err != nil {
 			return err
 		}
 	}
-	if err := os.MkdirAll(f.at(dirEtc), 0o755); err != nil { //nolint:gosec // G301: read from inside
-		return unavailable("make a folder", err)
+	if err := os.MkdirAll(f.at(dirEtc), 0o755); err != nil { //nolint:gosec // G301: the sandbox reads it
+		return unavailable("create a folder", err)
 	}
 	uid, gid := m.UID, m.UID
 	if uid < 0 {
@@ -235,30 +236,30 @@ func (p *Provider) populate(f folder, m meta) error {
 		"group":  fmt.Sprintf("agent:x:%d:\nnogroup:x:65534:\n", gid),
 		"hosts":  hosts(m.Network),
 	} {
-		if err := os.WriteFile(filepath.Join(f.at(dirEtc), name), []byte(text), 0o644); err != nil { //nolint:gosec // G306: read from inside
+		if err := os.WriteFile(filepath.Join(f.at(dirEtc), name), []byte(text), 0o644); err != nil { //nolint:gosec // G306: the sandbox reads it
 			return unavailable("write "+name, err)
 		}
 	}
 	return f.closeToOthers(m.UID)
 }
 
-// closeToOthers lets only the sandbox's own user walk through its folder. What an agent leaves
-// there, whatever its bits, nobody else of this machine reaches.
+// closeToOthers lets only the sandbox's own user enter its folder, so that other users of the machine cannot reach
+// files in it, whatever their mode.
 func (f folder) closeToOthers(uid int) error {
 	mode := os.FileMode(0o700)
 	if uid >= 0 {
 		mode = 0o710
 		if err := os.Lchown(string(f), 0, uid); err != nil {
-			return unavailable("give a folder to its user", err)
+			return unavailable("change the owner of a folder", err)
 		}
 	}
-	if err := os.Chmod(string(f), mode); err != nil { // whatever the umask
-		return unavailable("close a folder to others", err)
+	if err := os.Chmod(string(f), mode); err != nil { // MkdirAll is subject to the umask
+		return unavailable("restrict a folder to its user", err)
 	}
 	return nil
 }
 
-// hosts are the names of the host too where its network is shared.
+// hosts returns the hosts file: the names of the host too if its network is shared.
 func hosts(n sandbox.Network) string {
 	own := "127.0.0.1 localhost omoi\n::1 localhost\n"
 	if n == sandbox.NetworkNone {
@@ -270,13 +271,13 @@ func hosts(n sandbox.Network) string {
 
 func makeOwned(path string, uid int) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return unavailable("make a folder", err)
+		return unavailable("create a folder", err)
 	}
 	if uid < 0 {
 		return nil
 	}
 	if err := os.Lchown(path, uid, uid); err != nil {
-		return unavailable("give a folder to its user", err)
+		return unavailable("change the owner of a folder", err)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/scm/github"
 )
 
-func TestWhereTheAPIIs(t *testing.T) {
+func TestAPI(t *testing.T) {
 	t.Parallel()
 	for web, want := range map[string]string{
 		"":                             "https://api.github.com",

@@ -17,39 +17,39 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// AppConfig is a GitHub App.
+// AppConfig configures a GitHub App.
 type AppConfig struct {
 	ID  int64
-	Key []byte // its private key, as GitHub gives it (PEM)
-	URL string // of the server; empty: [Web]
+	Key []byte // private key in PEM, as GitHub issues it
+	URL string // web address of the server; empty: [Web]
 }
 
 const (
-	renewBefore = 10 * time.Minute // the end of a token: what begins with it lasts
-	mostTokens  = 10_000           // repositories whose token is remembered
+	renewBefore = 10 * time.Minute // minimum remaining lifetime of a cached token that Token returns
+	mostTokens  = 10_000           // maximum number of cached tokens; a full cache is cleared
 )
 
-// App works with the short-lived tokens of a GitHub App. It keeps them in memory, one for each repository, which opens that
-// one alone. It is safe for concurrent use.
+// App issues short-lived installation tokens of a GitHub App. App caches one token for each repository in memory; each
+// token has access to this repository only. An App is safe for concurrent use.
 type App struct {
 	cfg AppConfig
-	web *http.Client // speaks as the App itself; those who call have a time limit
+	web *http.Client // authenticates as the App; no timeout of its own, callers set a deadline
 	api *url.URL
 
 	mu     sync.Mutex
-	tokens map[string]*gh.InstallationToken // by owner/name; guarded by mu
+	tokens map[string]*gh.InstallationToken // by [nameOf]; guarded by mu
 }
 
-// NewApp makes an App and asks nobody; [task.CodeInvalid] for a key that is none.
+// NewApp returns an App without a request to GitHub. An invalid private key is [task.CodeInvalid].
 func NewApp(cfg AppConfig) (*App, error) {
 	key, err := jwt.ParseRSAPrivateKeyFromPEM(cfg.Key)
-	if err != nil { // not repeated: it may be the key
-		return nil, task.Invalid("github.app_key", "The private key of the GitHub App cannot be read. Next: give the .pem file that GitHub made as OMOI_GITHUB_APP_KEY_FILE")
+	if err != nil { // err stays out of the message, because err may contain the key
+		return nil, task.Invalid("github.app_key", "The private key of the GitHub App is invalid. Next: set OMOI_GITHUB_APP_KEY_FILE to the .pem file that GitHub generated")
 	}
 	cfg.URL = strings.TrimRight(cmp.Or(cfg.URL, Web), "/")
 	api, err := url.Parse(API(cfg.URL) + "/")
 	if err != nil {
-		return nil, task.Invalid("github.url", "github.url cannot be used.").WithCause(err)
+		return nil, task.Invalid("github.url", "github.url is not a valid URL. Next: set it to an address like https://github.example.com").WithCause(err)
 	}
 	signer := ghinstallation.NewAppsTransportFromPrivateKey(http.DefaultTransport, cfg.ID, key)
 	signer.BaseURL = API(cfg.URL)
@@ -57,8 +57,8 @@ func NewApp(cfg AppConfig) (*App, error) {
 	return &App{cfg: cfg, web: web, api: api, tokens: map[string]*gh.InstallationToken{}}, nil
 }
 
-// Token answers a token for a repository that is good for ten minutes at least. [errNotInstalled] is in the error where
-// the App is not installed on it.
+// Token returns a token for a repository that is valid for at least ten more minutes. The error wraps [errNotInstalled]
+// if the App is not installed on the repository.
 func (a *App) Token(ctx context.Context, owner, name string) (string, error) {
 	ctx, stop := context.WithTimeout(ctx, callTimeout)
 	defer stop()
@@ -82,15 +82,15 @@ func (a *App) Token(ctx context.Context, owner, name string) (string, error) {
 	return token.GetToken(), nil
 }
 
-// ask asks for a token that opens one repository, and may do there what omoi does and no more. No lock is held meanwhile: two that
-// ask at once get one each.
+// ask requests a token for one repository with the permissions that omoi uses. The caller holds no lock: two concurrent
+// calls request two tokens.
 func (a *App) ask(ctx context.Context, owner, name string) (*gh.InstallationToken, error) {
 	at, err := a.installed(ctx, owner, name)
 	if err != nil {
 		return nil, err
 	}
 	if lacks := lacking(at.GetPermissions()); lacks != "" {
-		return nil, task.Errorf(task.CodeForbidden, "The GitHub App may not push to %s/%s: it lacks the permission %s. Next: give it %s to read and write at %s/settings/apps, accept that at %s, then retry",
+		return nil, task.Errorf(task.CodeForbidden, "The GitHub App may not push to %s/%s: it lacks the permission %s. Next: give it read and write access to %s at %s/settings/apps, accept that at %s, then retry",
 			owner, name, lacks, lacks, a.cfg.URL, at.GetHTMLURL())
 	}
 	token, _, err := a.client().Apps.CreateInstallationToken(ctx, at.GetID(), &gh.InstallationTokenOptions{
@@ -102,19 +102,20 @@ func (a *App) ask(ctx context.Context, owner, name string) (*gh.InstallationToke
 	return token, nil
 }
 
-// permissions are those that omoi uses of those that the App has. What is asked for and not granted would be refused.
+// permissions returns the permissions that omoi uses and the App has. GitHub rejects a request for a permission that
+// the App does not have.
 func permissions(may *gh.InstallationPermissions) *gh.InstallationPermissions {
 	out := &gh.InstallationPermissions{Contents: new("write"), PullRequests: new("write"), Metadata: new("read")}
-	if may.GetWorkflows() == "write" { // for commits that change files of GitHub Actions
+	if may.GetWorkflows() == "write" { // GitHub requires it for commits that change GitHub Actions workflows
 		out.Workflows = new("write")
 	}
 	return out
 }
 
-// nameOf is a repository in the one case by which it is remembered.
+// nameOf returns the cache key of a repository: GitHub ignores upper and lower case in names.
 func nameOf(owner, name string) string { return strings.ToLower(owner + "/" + name) }
 
-// installed asks GitHub for the installation that serves a repository.
+// installed returns the installation that serves a repository.
 func (a *App) installed(ctx context.Context, owner, name string) (*gh.Installation, error) {
 	found, _, err := a.client().Apps.FindRepositoryInstallation(ctx, owner, name)
 	switch {
@@ -128,17 +129,17 @@ func (a *App) installed(ctx context.Context, owner, name string) (*gh.Installati
 	return found, nil
 }
 
-// client remembers no rate limit of an earlier call.
+// client returns a new client, because a client of go-github blocks calls after an earlier rate limit.
 func (a *App) client() *gh.Client { return newClient(a.web, a.api) }
 
-// forget makes the next call ask for a new token.
+// forget removes the cached token of a repository.
 func (a *App) forget(owner, name string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.tokens, nameOf(owner, name))
 }
 
-// Probe asks GitHub whether it knows the App, and says where it is installed.
+// Probe checks that GitHub knows the App, and returns a sentence that lists the accounts of its installations.
 func (a *App) Probe(ctx context.Context) (says string, err error) {
 	ctx, stop := context.WithTimeout(ctx, callTimeout)
 	defer stop()
@@ -152,7 +153,7 @@ func (a *App) Probe(ctx context.Context) (says string, err error) {
 		return "", a.told(err, "list its installations")
 	}
 	if len(all) == 0 {
-		return known + ". It is installed nowhere. Next: install it at " + me.GetHTMLURL() + "/installations/new", nil
+		return known + ". The App has no installation. Next: install it at " + me.GetHTMLURL() + "/installations/new", nil
 	}
 	names := make([]string, len(all))
 	for i, one := range all {
@@ -164,5 +165,5 @@ func (a *App) Probe(ctx context.Context) (says string, err error) {
 	return known + "; it is installed for " + strings.Join(names, ", ") + ".", nil
 }
 
-// Name is what the App is called before GitHub is asked.
+// Name returns the name of the App that is known without a request to GitHub.
 func (a *App) Name() string { return fmt.Sprintf("GitHub App %d", a.cfg.ID) }

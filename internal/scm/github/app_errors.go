@@ -11,10 +11,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// errNotInstalled is of a repository that the App does not serve.
+// errNotInstalled reports a repository that no installation of the App serves.
 var errNotInstalled = errors.New("the GitHub App is not installed on the repository")
 
-// told makes of an error of a call as the App what people and retries need; doing is what was tried.
+// told converts an error of a call that authenticates as the App to a [task.Error]. doing completes "tried to", for
+// example "list its installations".
 func (a *App) told(err error, doing string) error {
 	if limit := limited(err); limit != nil {
 		return limit
@@ -23,28 +24,29 @@ func (a *App) told(err error, doing string) error {
 	case status == http.StatusUnauthorized:
 		return a.unknown(err)
 	case status >= http.StatusBadRequest && status < http.StatusInternalServerError:
-		return task.Errorf(task.CodeForbidden, "GitHub does not let the GitHub App %d %s: %s. Next: omoi credentials test github", a.cfg.ID, doing, says(err)).WithCause(err)
+		return task.Errorf(task.CodeForbidden, "GitHub rejected the request of the GitHub App %d to %s: %s. Next: omoi credentials test github", a.cfg.ID, doing, says(err)).WithCause(err)
 	}
 	return task.Errorf(task.CodeUnavailable, "GitHub failed when the GitHub App tried to %s.", doing).WithCause(err)
 }
 
-// unknown is of an App that GitHub does not know, or of a key that is not the App's.
+// unknown returns the error for an App ID that GitHub does not know, or for a key that does not belong to the App.
 func (a *App) unknown(cause error) error {
-	return task.Errorf(task.CodeForbidden, "GitHub does not know the GitHub App %d with this private key: the id or the key is wrong, the key was deleted, or the clock of this machine is. "+
-		"Next: look at %s/settings/apps, set OMOI_GITHUB_APP_ID and OMOI_GITHUB_APP_KEY_FILE, restart omoi, then retry", a.cfg.ID, a.cfg.URL).WithCause(cause)
+	return task.Errorf(task.CodeForbidden, "GitHub does not know the GitHub App %d with this private key: the ID, the key or the clock of this machine is wrong, or the key was deleted. "+
+		"Next: see %s/settings/apps, set OMOI_GITHUB_APP_ID and OMOI_GITHUB_APP_KEY_FILE, restart omoi, then retry", a.cfg.ID, a.cfg.URL).WithCause(cause)
 }
 
-// notInstalled says where the App can be installed; GitHub answers for an unknown App as for one that is not installed.
+// notInstalled returns the error that names the page where a user installs the App. GitHub answers 404 for an unknown
+// App too: self tells both apart.
 func (a *App) notInstalled(ctx context.Context, owner, name string) error {
 	me, err := a.self(ctx)
 	if err != nil {
 		return err
 	}
-	return task.Errorf(task.CodeForbidden, "The GitHub App %s is not installed on %s/%s. Next: install it there at %s/installations/new, or omoi credentials set github, then retry",
+	return task.Errorf(task.CodeForbidden, "The GitHub App %s is not installed on %s/%s. Next: install the App there at %s/installations/new, or run omoi credentials set github, then retry",
 		me.GetName(), owner, name, me.GetHTMLURL()).WithCause(errNotInstalled).WithReason(task.NoCredential("github"))
 }
 
-// self is the App as GitHub knows it.
+// self returns the App as GitHub describes it.
 func (a *App) self(ctx context.Context) (*gh.App, error) {
 	me, _, err := a.client().Apps.Get(ctx, "")
 	if statusOf(err) == http.StatusNotFound {
@@ -56,7 +58,7 @@ func (a *App) self(ctx context.Context) (*gh.App, error) {
 	return me, nil
 }
 
-// tokenRefused makes of an error of the token call what people and retries need.
+// tokenRefused converts an error of the token request to a [task.Error]. full is owner/name.
 func (a *App) tokenRefused(at *gh.Installation, full string, err error) error {
 	if statusOf(err) == http.StatusForbidden && strings.Contains(says(err), "suspended") {
 		owner, _, _ := strings.Cut(full, "/")
@@ -66,10 +68,11 @@ func (a *App) tokenRefused(at *gh.Installation, full string, err error) error {
 }
 
 func suspended(owner, page string, cause error) error {
-	return task.Errorf(task.CodeForbidden, "%s has suspended the GitHub App. Next: unsuspend it at %s, or omoi credentials set github, then retry", owner, page).WithCause(cause).WithReason(task.NoCredential("github"))
+	return task.Errorf(task.CodeForbidden, "%s has suspended the GitHub App. Next: unsuspend it at %s, or run omoi credentials set github, then retry", owner, page).WithCause(cause).WithReason(task.NoCredential("github"))
 }
 
-// lacking names what an App may not do where it is installed and omoi needs.
+// lacking returns the names of the permissions that omoi needs and the installation does not grant, empty if there is
+// none.
 func lacking(may *gh.InstallationPermissions) string {
 	var lacks []string
 	if may.GetContents() != "write" {

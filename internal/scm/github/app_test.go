@@ -43,11 +43,11 @@ func pemOf(key *rsa.PrivateKey) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
 }
 
-// people have tokens of their own; the server has one under "".
+// people holds the tokens of users; the server's token has the key "".
 type people struct {
 	users
 
-	others bool // they are of an organization that the App does not serve
+	others bool // the App does not serve their organization
 }
 
 func (p people) Token(ctx context.Context, userID, projectID string) (token string, own, ours bool, err error) {
@@ -59,7 +59,7 @@ func (p people) Token(ctx context.Context, userID, projectID string) (token stri
 	return token, own, !p.others, err
 }
 
-// withApp makes a bench whose host works with an App, as somebody without a token.
+// withApp returns a bench whose host uses an App for a user without a token.
 func withApp(t *testing.T, key *rsa.PrivateKey, owners people) *bench {
 	t.Helper()
 	b := setup(t)
@@ -87,8 +87,8 @@ func (b *bench) tokensAsked() int {
 	return n
 }
 
-// The whole path, API and git, with one token of the installation.
-func TestAnAppWorksForThoseWithoutAToken(t *testing.T) {
+// TestApp_WithoutUserToken runs API and git calls with one installation token.
+func TestApp_WithoutUserToken(t *testing.T) {
 	t.Parallel()
 	b := withApp(t, appKey(), people{})
 	b.server.Revoke(token)
@@ -101,20 +101,20 @@ func TestAnAppWorksForThoseWithoutAToken(t *testing.T) {
 	b.leavesNothing()
 }
 
-// Whose token is used, in this order: people's own, the App's, the server's.
-func TestAnAppStandsBetweenOwnAndServersToken(t *testing.T) {
+// TestApp_OrderOfTokens checks the order: the user's token, the App's, the server's.
+func TestApp_OrderOfTokens(t *testing.T) {
 	t.Parallel()
 	const server = "ghp_theTokenOfTheServer0123456789"
 	for name, c := range map[string]struct {
 		owners    people
 		installed bool
-		app       bool   // its token is asked for
-		says      string // empty: it works
+		app       bool   // the App's token is requested
+		says      string // empty: the check succeeds
 	}{
 		"own token":                      {owners: people{users: users{who: token, "": server}}, installed: true},
 		"no own token":                   {owners: people{users: users{"": server}}, installed: true, app: true},
 		"not installed, server's token":  {owners: people{users: users{"": server}}},
-		"not installed, nothing else":    {says: "is not installed on acme/app. Next: install it there at"},
+		"not installed, nothing else":    {says: "is not installed on acme/app. Next: install the App there at"},
 		"of another organization":        {owners: people{others: true}, installed: true, says: "no token"},
 		"of another, with its own token": {owners: people{users: users{who: token}, others: true}, installed: true},
 	} {
@@ -137,8 +137,8 @@ func TestAnAppStandsBetweenOwnAndServersToken(t *testing.T) {
 	}
 }
 
-// What is wrong with an App is said, with the next step, and is no reason to work with another's token.
-func TestWhatIsWrongWithAnAppIsSaid(t *testing.T) {
+// TestApp_FaultIsReported checks that a faulty App is an error with the next step, even if another token exists.
+func TestApp_FaultIsReported(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		id   int64
@@ -150,7 +150,7 @@ func TestWhatIsWrongWithAnAppIsSaid(t *testing.T) {
 		"wrong key":     {id: appID, key: otherKey, says: "does not know the GitHub App 4711 with this private key"},
 		"unknown id":    {id: 1, key: appKey, says: "does not know the GitHub App 1 with this private key"},
 		"suspended":     {id: appID, key: appKey, do: func(s *githubtest.Server, id int64) { s.Suspend(id, true) }, says: "acme has suspended the GitHub App. Next: unsuspend it at "},
-		"may read only": {id: appID, key: appKey, may: map[string]string{"contents": "read", "pull_requests": "write"}, says: "it lacks the permission Contents. Next: give it"},
+		"may read only": {id: appID, key: appKey, may: map[string]string{"contents": "read", "pull_requests": "write"}, says: "it lacks the permission Contents. Next: give it read and write access to Contents"},
 		"may do nothing": {
 			id: appID, key: appKey, may: map[string]string{"metadata": "read"}, says: "it lacks the permission Contents and Pull requests",
 		},
@@ -171,8 +171,8 @@ func TestWhatIsWrongWithAnAppIsSaid(t *testing.T) {
 	}
 }
 
-// A token that ends within ten minutes is not begun with.
-func TestATokenIsRenewedBeforeItEnds(t *testing.T) {
+// TestApp_RenewsTokenBeforeExpiry gives out tokens that expire within ten minutes, which are never reused.
+func TestApp_RenewsTokenBeforeExpiry(t *testing.T) {
 	t.Parallel()
 	b := withApp(t, appKey(), people{})
 	b.server.Install(appID, nil, string(repo))
@@ -189,8 +189,9 @@ func TestATokenIsRenewedBeforeItEnds(t *testing.T) {
 	require.Len(t, slices.Compact(b.server.AppTokens()), 4)
 }
 
-// An owner who suspends the App and lets it work again has ended its tokens: the first refusal is the last.
-func TestATokenThatIsRefusedIsForgotten(t *testing.T) {
+// TestApp_ForgetsRefusedToken suspends and unsuspends the App, which revokes its tokens: one call fails, the next one
+// succeeds.
+func TestApp_ForgetsRefusedToken(t *testing.T) {
 	t.Parallel()
 	b := withApp(t, appKey(), people{})
 	in := b.server.Install(appID, nil, string(repo))
@@ -203,8 +204,8 @@ func TestATokenThatIsRefusedIsForgotten(t *testing.T) {
 	require.NoError(t, b.host.Check(t.Context(), repo))
 }
 
-// What GitHub has no answer to now is tried again later, and is nobody's fault.
-func TestTheTokenCallMayFail(t *testing.T) {
+// TestApp_TokenCallFails checks that a failure of GitHub is temporary.
+func TestApp_TokenCallFails(t *testing.T) {
 	t.Parallel()
 	b := withApp(t, appKey(), people{})
 	b.server.Install(appID, nil, string(repo))
@@ -223,33 +224,33 @@ func TestTheTokenCallMayFail(t *testing.T) {
 	require.NoError(t, b.host.Check(t.Context(), repo))
 }
 
-// An App that is taken away is missed as soon as its token is refused.
-func TestAnAppThatIsTakenAway(t *testing.T) {
+// TestApp_Uninstalled checks that the call after the refused token reports the missing installation.
+func TestApp_Uninstalled(t *testing.T) {
 	t.Parallel()
 	b := withApp(t, appKey(), people{})
 	in := b.server.Install(appID, nil, string(repo))
 	require.NoError(t, b.host.Check(t.Context(), repo))
-	b.server.Suspend(in, false) // its tokens end
+	b.server.Suspend(in, false) // revokes its tokens
 	b.server.Uninstall(in, string(repo))
 	requireCode(t, task.CodeForbidden, b.host.Check(t.Context(), repo))
 	require.Contains(t, task.MessageOf(b.host.Check(t.Context(), repo)), "is not installed on acme/app")
 }
 
-func TestProbeOfAnApp(t *testing.T) {
+func TestApp_Probe(t *testing.T) {
 	t.Parallel()
 	b := withApp(t, appKey(), people{})
 	app, err := github.NewApp(github.AppConfig{ID: appID, Key: pemOf(appKey()), URL: b.server.URL})
 	require.NoError(t, err)
 	says, err := app.Probe(t.Context())
 	require.NoError(t, err)
-	require.Contains(t, says, "It is installed nowhere. Next: install it at "+b.server.URL)
+	require.Contains(t, says, "The App has no installation. Next: install it at "+b.server.URL)
 	b.server.Suspend(b.server.Install(appID, nil, string(repo)), true)
 	says, err = app.Probe(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "GitHub knows the App omoi test (4711); it is installed for acme (suspended).", says)
 }
 
-func TestAKeyThatIsNoneIsNotRepeated(t *testing.T) {
+func TestNewApp_InvalidKeyIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	_, err := github.NewApp(github.AppConfig{ID: appID, Key: []byte("nearly a secret")})
 	requireCode(t, task.CodeInvalid, err)
@@ -257,8 +258,8 @@ func TestAKeyThatIsNoneIsNotRepeated(t *testing.T) {
 	require.NotContains(t, err.Error(), "nearly")
 }
 
-// A token opens the one repository that it is for, however many the App is installed on, and may do no more than omoi does.
-func TestATokenOpensOneRepositoryOnly(t *testing.T) {
+// TestApp_TokenOpensOneRepository checks repositories and permissions of a token of an App with more of both.
+func TestApp_TokenOpensOneRepository(t *testing.T) {
 	t.Parallel()
 	b := withApp(t, appKey(), people{})
 	const other = "acme/other"
@@ -282,8 +283,8 @@ func TestATokenOpensOneRepositoryOnly(t *testing.T) {
 	require.Error(t, first.As(scm.Owner{UserID: who}).Check(t.Context(), other), "it is as if that was not there")
 }
 
-// Where the App may change the files of GitHub Actions, so may its tokens: an agent's commit could not be pushed else.
-func TestATokenMayChangeWorkflowsWhereTheAppMay(t *testing.T) {
+// TestApp_TokenMayChangeWorkflows checks the permission that a push of workflow files needs.
+func TestApp_TokenMayChangeWorkflows(t *testing.T) {
 	t.Parallel()
 	b := withApp(t, appKey(), people{})
 	b.server.Install(appID, map[string]string{"contents": "write", "pull_requests": "write", "metadata": "read", "workflows": "write"}, string(repo))

@@ -11,14 +11,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// claimTries is how often a name may be lost to another task.
+// claimTries is the number of names that claim tries before it gives up.
 const claimTries = 8
 
-// EnsureBranch answers the branch of a task: the one that it has, made again if it vanished, or a new one
-// from the base branch under a free name.
+// EnsureBranch returns the branch of a task. An existing branch is restored if it was deleted. A new branch starts at
+// the base branch, under a free name.
 func (h *Host) EnsureBranch(ctx context.Context, req scm.BranchRequest) (scm.Branch, error) {
 	if scm.RefSafe(req.TaskID) != req.TaskID || req.TaskID == "" {
-		return scm.Branch{}, task.Invalid("task_id", "Task id %q cannot own a branch.", req.TaskID)
+		return scm.Branch{}, task.Invalid("task_id", "Task ID %q cannot own a branch.", req.TaskID)
 	}
 	r, err := h.open(ctx, req.Repo)
 	if err != nil {
@@ -31,14 +31,14 @@ func (h *Host) EnsureBranch(ctx context.Context, req scm.BranchRequest) (scm.Bra
 	if req.Known != "" {
 		return r.goOn(ctx, req.Known, from)
 	}
-	mine, err := r.claim(ctx, req, from.commit)
+	mine, err := r.claim(ctx, req, cmp.Or(req.At, from.commit))
 	if err != nil {
 		return scm.Branch{}, err
 	}
 	return r.restore(ctx, mine.name, mine.commit)
 }
 
-// goOn answers a branch that the task has had before, and where it left the base branch.
+// goOn returns an existing branch of the task, with the merge base as Base.
 func (r *repository) goOn(ctx context.Context, name string, from point) (scm.Branch, error) {
 	b, err := r.restore(ctx, name, from.commit)
 	if err != nil || b.Head == from.commit {
@@ -57,7 +57,8 @@ func (r *repository) goOn(ctx context.Context, name string, from point) (scm.Bra
 	return b, nil
 }
 
-// restore answers a branch as it is; one that is not there is made where omoi last saw it, else at base.
+// restore returns a branch. If the branch does not exist, restore creates it at the commit of its ref below [seenRefs],
+// else at base.
 func (r *repository) restore(ctx context.Context, name, base string) (scm.Branch, error) {
 	head, err := r.ref(ctx, headsRefs+name)
 	if err != nil {
@@ -75,8 +76,8 @@ func (r *repository) restore(ctx context.Context, name, base string) (scm.Branch
 	return scm.Branch{Name: name, Base: base, Head: head}, nil
 }
 
-// claimFolders returns where the tasks that may want the same name claim theirs: those of the ticket, also of workers that know no keys,
-// and those with the key, of any installation.
+// claimFolders returns the ref folders in which tasks that may want the same name write their claims: the folder of the
+// ticket, which older workers read too, and the folder of the key, which other installations use too.
 func claimFolders(req scm.BranchRequest) []string {
 	folders := []string{tasksRefs + cmp.Or(scm.RefSafe(req.TicketID), req.TaskID) + "/"}
 	if req.Key != "" {
@@ -85,8 +86,8 @@ func claimFolders(req scm.BranchRequest) []string {
 	return folders
 }
 
-// claim settles the name of a task's branch before the branch is made: the claim is a ref of its own, so
-// that a lost answer is found again, and two tasks of one ticket or with one key never share a branch.
+// claim reserves the name of a task's branch before the branch exists. The claim is a ref, so a retry after a lost
+// answer finds it, and two tasks with the same ticket or key get different names.
 func (r *repository) claim(ctx context.Context, req scm.BranchRequest, base string) (point, error) {
 	folders := claimFolders(req)
 	for range claimTries {
@@ -108,8 +109,8 @@ func (r *repository) claim(ctx context.Context, req scm.BranchRequest, base stri
 	return point{}, task.Errorf(task.CodeUnavailable, "No free branch name found in %s: too many tasks of the ticket start at once.", r.full())
 }
 
-// wins writes the claim and looks who else has claimed the name: of two that claim it at once at least one
-// sees the other, and whoever sees another gives way.
+// wins writes the claim, then reports whether no other task has claimed the name. Of two concurrent claims at least one
+// sees the other, and a claim that sees another is removed.
 func (r *repository) wins(ctx context.Context, folders []string, taskID string, mine point) (bool, error) {
 	claim := taskID + "/" + mine.name
 	for _, folder := range folders {
@@ -129,7 +130,7 @@ func (r *repository) wins(ctx context.Context, folders []string, taskID string, 
 	return false, nil
 }
 
-// claims returns a task's claim, from the first folder that has one, and the names that others have claimed.
+// claims returns a task's claim, from the first folder that has one, and the names that other tasks have claimed.
 func (r *repository) claims(ctx context.Context, folders []string, taskID string) (mine point, others []string, err error) {
 	for _, folder := range folders {
 		refs, err := r.refs(ctx, folder)
@@ -145,7 +146,7 @@ func (r *repository) claims(ctx context.Context, folders []string, taskID string
 	return mine, others, nil
 }
 
-// claimsOf tells a task's claim from the names that others have claimed.
+// claimsOf returns the claim of a task and the names that other tasks have claimed, from the refs of one folder.
 func claimsOf(claims map[string]string, folder, taskID string) (mine point, others []string) {
 	for _, ref := range slices.Sorted(maps.Keys(claims)) {
 		owner, name, _ := strings.Cut(strings.TrimPrefix(ref, folder), "/")
@@ -158,7 +159,7 @@ func claimsOf(claims map[string]string, folder, taskID string) (mine point, othe
 	return mine, others
 }
 
-// free answers a name that no branch blocks. It looks at the branches that could, not at all that there are.
+// free returns a name that no branch blocks. The request covers the branches with the same prefix only.
 func (r *repository) free(ctx context.Context, name string, taken []string) (string, error) {
 	prefix, rest, _ := strings.Cut(name, "/")
 	for {

@@ -13,7 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestTheSameTaskHasTheSameBranch(t *testing.T) {
+func TestEnsureBranch_SameTaskSameBranch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	first := b.ensure("t1")
@@ -23,7 +23,7 @@ func TestTheSameTaskHasTheSameBranch(t *testing.T) {
 	require.Len(t, b.branches(), 2)
 }
 
-func TestARetryGoesOnWithItsBranch(t *testing.T) {
+func TestEnsureBranch_RetryKeepsBranch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	branch, head := b.work("t1")
@@ -37,8 +37,8 @@ func TestARetryGoesOnWithItsBranch(t *testing.T) {
 	require.Equal(t, scm.Branch{Name: branch.Name, Base: branch.Base, Head: head}, again)
 }
 
-// GitHub does not tell large letters from small ones: nor is there a second claim or pull request.
-func TestARepositoryInAnyCaseIsOne(t *testing.T) {
+// TestEnsureBranch_IgnoresCaseOfRepository checks that both spellings share one claim and one pull request.
+func TestEnsureBranch_IgnoresCaseOfRepository(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	dir, err := b.server.Add("Acme/Other")
@@ -62,7 +62,7 @@ func TestARepositoryInAnyCaseIsOne(t *testing.T) {
 	require.Len(t, b.server.Pulls("Acme/Other"), 1)
 }
 
-func TestADeletedBranchComesBackWithItsWork(t *testing.T) {
+func TestEnsureBranch_RestoresDeletedBranch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	branch, head := b.work("t1")
@@ -75,8 +75,9 @@ func TestADeletedBranchComesBackWithItsWork(t *testing.T) {
 	require.Equal(t, head, b.head("refs/heads/"+branch.Name))
 }
 
-// No pull request can be made of another history: a person is told what helps, and it does.
-func TestAnUnrelatedHistoryOnTheBranchCanBeMended(t *testing.T) {
+// TestEnsureBranch_UnrelatedHistory checks that the advice of the error works: GitHub opens no pull request for an
+// unrelated history.
+func TestEnsureBranch_UnrelatedHistory(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	branch, head := b.work("t1")
@@ -96,8 +97,8 @@ func TestAnUnrelatedHistoryOnTheBranchCanBeMended(t *testing.T) {
 	require.Equal(t, head, again.Head)
 }
 
-// A name that is taken on a later page of the list is taken all the same.
-func TestTakenNamesOnAllPages(t *testing.T) {
+// TestEnsureBranch_TakenNamesOnAllPages takes more names than one page of the list has.
+func TestEnsureBranch_TakenNamesOnAllPages(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var script strings.Builder
@@ -108,21 +109,21 @@ func TestTakenNamesOnAllPages(t *testing.T) {
 	require.Equal(t, "feature/ticket-say-hello-231", b.ensure("t1").Name)
 }
 
-func TestABranchCalledLikeAPrefix(t *testing.T) {
+func TestEnsureBranch_BranchNamedLikeThePrefix(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	git(t, b.bare, "branch", "feature", "main")
 	require.Equal(t, "omoi-feature/ticket-say-hello", b.ensure("t1").Name)
 }
 
-func TestTwoTasksThatBeginAtOnceHaveTwoBranches(t *testing.T) {
+func TestEnsureBranch_ConcurrentTasks(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	names := make(chan string)
 	for n := range 4 {
 		go func() {
 			branch, err := b.host.EnsureBranch(t.Context(), b.request(fmt.Sprintf("t%d", n)))
-			for range 5 { // whoever always gives way tries again, as under Temporal
+			for range 5 { // a task that loses every name retries, as under Temporal
 				if task.CodeOf(err) == task.CodeUnavailable {
 					branch, err = b.host.EnsureBranch(t.Context(), b.request(fmt.Sprintf("t%d", n)))
 				}
@@ -143,7 +144,8 @@ func TestTwoTasksThatBeginAtOnceHaveTwoBranches(t *testing.T) {
 	require.Len(t, b.branches(), 4)
 }
 
-// Tasks of several installations may have the same key, and neither sees the tickets of the other.
+// TestEnsureBranch_SameKeyInOtherInstallations uses one key with four tickets: no installation knows the tickets of
+// another.
 func TestEnsureBranch_SameKeyInOtherInstallations(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -154,8 +156,9 @@ func TestEnsureBranch_SameKeyInOtherInstallations(t *testing.T) {
 		wait.Go(func() {
 			req := b.request(fmt.Sprintf("t%d", n))
 			req.TicketID = fmt.Sprintf("ticket%d", n)
-			for tries := 0; branches[n].Name == "" && tries < 6; tries++ { // who always gives way tries again, as under Temporal
-				branches[n], _ = b.host.EnsureBranch(t.Context(), req) // the names are checked below
+			// A task that loses every name retries, as under Temporal.
+			for tries := 0; branches[n].Name == "" && tries < 6; tries++ {
+				branches[n], _ = b.host.EnsureBranch(t.Context(), req) // the assertions below check the names
 			}
 		})
 	}
@@ -168,7 +171,7 @@ func TestEnsureBranch_SameKeyInOtherInstallations(t *testing.T) {
 	require.Len(t, names, 4)
 }
 
-// The answer to a worker of an older build was lost: the branch that it made is the task's.
+// TestEnsureBranch_KeepsTheClaimOfAnOlderWorker checks that a task keeps the branch that an older worker created.
 func TestEnsureBranch_KeepsTheClaimOfAnOlderWorker(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -177,7 +180,8 @@ func TestEnsureBranch_KeepsTheClaimOfAnOlderWorker(t *testing.T) {
 	require.Equal(t, older, b.ensure("t1"))
 }
 
-// A worker of an older build uses the branch that a newer worker made.
+// TestEnsureBranch_OlderWorkersFindTheBranchByItsTicket checks that an older worker uses the branch that a newer worker
+// created.
 func TestEnsureBranch_OlderWorkersFindTheBranchByItsTicket(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -188,7 +192,7 @@ func TestEnsureBranch_OlderWorkersFindTheBranchByItsTicket(t *testing.T) {
 	require.Equal(t, made, b.ensure("t1"))
 }
 
-func TestRepositoriesThatCannotBeWorkedOn(t *testing.T) {
+func TestCheck_UnusableRepositories(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	_, err := b.server.AddEmpty("acme/empty")
@@ -221,4 +225,22 @@ func TestRepositoriesThatCannotBeWorkedOn(t *testing.T) {
 	err = b.host.Check(t.Context(), repo)
 	requireCode(t, task.CodeForbidden, err)
 	require.Contains(t, task.MessageOf(err), "expired")
+}
+
+func TestEnsureBranch_StartsAtACommit(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	began := b.head("main")
+	first := b.ensure("t1")
+	person := b.person("main")
+	b.commit(person, "other.txt", "meanwhile")
+	git(t, person, "push", "--quiet", "origin", "main")
+	req := b.request("t1-1")
+	req.At = began
+	for range 2 {
+		got, err := b.host.EnsureBranch(t.Context(), req)
+		require.NoError(t, err)
+		require.Equal(t, scm.Branch{Name: first.Name + "-2", Base: began, Head: began}, got)
+		require.NotEqual(t, b.head("main"), got.Head)
+	}
 }

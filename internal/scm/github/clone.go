@@ -13,18 +13,19 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/scm/gitproc"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// clone is a throw-away copy of one branch, in which package localgit works.
+// clone is a temporary copy of the needed part of a repository. Package localgit works in it.
 type clone struct {
 	repo   *repository
 	folder string
 	dir    string
-	depth  int // of the history that is fetched; 0: all of it
+	depth  int // commits of history to fetch; 0: all
 }
 
-// clone makes an empty copy.
+// clone creates an empty copy. The caller removes it.
 func (r *repository) clone(ctx context.Context) (*clone, error) {
 	folder, err := r.host.cfg.Scratch.Make("omoi-github-")
 	if err != nil {
@@ -40,7 +41,7 @@ func (r *repository) clone(ctx context.Context) (*clone, error) {
 
 func (c *clone) remove() { _ = os.RemoveAll(c.folder) }
 
-// remoteRefs answers which of the refs the server has, and at what commit.
+// remoteRefs returns the refs of the server that match, and their commits.
 func (c *clone) remoteRefs(ctx context.Context, refs ...string) (map[string]string, error) {
 	out, err := c.git(ctx, append([]string{"ls-remote", "--quiet", c.repo.remote()}, refs...)...)
 	if err != nil {
@@ -54,17 +55,14 @@ func (c *clone) remoteRefs(ctx context.Context, refs ...string) (map[string]stri
 	return found, nil
 }
 
-// fill brings the refs of a pattern into the copy, and the commits that those of a sandbox build on. It returns the refs and where the
-// server has them.
+// fill fetches the refs that match pattern, and the commits needs that the work of a sandbox builds on. fill returns
+// the matching refs and their commits on the server.
 func (c *clone) fill(ctx context.Context, pattern string, needs []string) (map[string]string, error) {
 	found, err := c.remoteRefs(ctx, pattern)
 	if err != nil {
 		return nil, err
 	}
-	var specs []string
-	for n, id := range needs { // refs hold them in the copy
-		specs = append(specs, "+"+id+":refs/omoi/needs/"+strconv.Itoa(n))
-	}
+	specs := scm.Wants(needs)
 	for ref := range found {
 		specs = append(specs, "+"+ref+":"+ref)
 	}
@@ -74,8 +72,8 @@ func (c *clone) fill(ctx context.Context, pattern string, needs []string) (map[s
 	return found, c.fetch(ctx, specs...)
 }
 
-// Bundle writes the branch, of a large repository with its newest history only, back to base at least. An unknown branch is
-// [task.CodeInvalid].
+// Bundle writes the branch as a Git bundle. For a large repository the bundle has the newest history only, back to base
+// at least. An unknown branch is [task.CodeInvalid].
 func (h *Host) Bundle(ctx context.Context, repo scm.Repo, branch, base string, w io.Writer) error {
 	return h.withCopy(ctx, repo, func(c *clone) error {
 		c.depth = 0
@@ -93,7 +91,7 @@ func (h *Host) Bundle(ctx context.Context, repo scm.Repo, branch, base string, w
 	})
 }
 
-// withCopy opens repo and lends use a copy of it.
+// withCopy opens repo, calls use with a new copy, and removes the copy.
 func (h *Host) withCopy(ctx context.Context, repo scm.Repo, use func(*clone) error) error {
 	r, err := h.open(ctx, repo)
 	if err != nil {
@@ -107,8 +105,26 @@ func (h *Host) withCopy(ctx context.Context, repo scm.Repo, use func(*clone) err
 	return use(c)
 }
 
-// Push brings the branch of a bundle to GitHub, fast-forward only. [task.CodeConflict]: somebody else moved the
-// branch, or its rules refuse the push; [task.CodeInvalid]: the bundle is damaged.
+// Pack writes commits with all their files and their newest history as a Git pack. See [scm.Host].
+func (h *Host) Pack(ctx context.Context, repo scm.Repo, commits []string, w io.Writer) error {
+	return h.withCopy(ctx, repo, func(c *clone) error {
+		if err := c.fetch(ctx, scm.Wants(commits)...); err != nil {
+			return lacksCommit(err)
+		}
+		return h.local.PackCopy(ctx, scm.Repo(c.dir), w)
+	})
+}
+
+// lacksCommit marks the error of a fetch if the server does not have the commit.
+func lacksCommit(err error) error {
+	if e, ok := errors.AsType[*gitproc.Error](err); ok && strings.Contains(e.Stderr, "not our ref") {
+		return fmt.Errorf("%w: %w", scm.ErrNoCommit, err)
+	}
+	return err
+}
+
+// Push fast-forwards the branch on GitHub to that of a bundle, and returns its head. [task.CodeConflict]: another user
+// moved the branch, or a rule rejects the push. [task.CodeInvalid]: the bundle is damaged.
 func (h *Host) Push(ctx context.Context, repo scm.Repo, branch string, bundle io.Reader) (head string, err error) {
 	needs, bundle := needsOf(bundle)
 	err = h.withCopy(ctx, repo, func(c *clone) error {
@@ -134,8 +150,8 @@ func (c *clone) push(ctx context.Context, refspecs ...string) error {
 	return c.repo.toldGit(ctx, err, "push")
 }
 
-// pushBranch pushes and, where git was told that somebody else was faster, looks whether that was ourselves: an
-// answer that is lost makes git send the same once more.
+// pushBranch pushes the branch and its ref below [seenRefs]. If the push is not a fast-forward, pushBranch compares the
+// branch with head: git repeats a request whose answer was lost, and the first one may have succeeded.
 func (c *clone) pushBranch(ctx context.Context, branch, head string) error {
 	err := c.push(ctx, headsRefs+branch+":"+headsRefs+branch, "+"+headsRefs+branch+":"+seenRefs+branch)
 	if !errors.Is(err, errDiverged) {
@@ -147,7 +163,7 @@ func (c *clone) pushBranch(ctx context.Context, branch, head string) error {
 	return err
 }
 
-// diverged keeps the server's own reason where it gave one.
+// diverged returns cause if the server gave its own reason, else an error that names the push of another user.
 func (r *repository) diverged(branch string, cause error) error {
 	if errors.Is(cause, errRejected) {
 		return cause
@@ -156,12 +172,12 @@ func (r *repository) diverged(branch string, cause error) error {
 		branch, r.full(), r.page("commits/"+branch)).WithCause(errors.Join(scm.ErrMoved, cause))
 }
 
-// Rescue keeps refs/omoi/rescue of a bundle, or the branch of one that has none, as refs/omoi/rescue/<name>, under a
-// further name where other work has that one.
+// Rescue stores refs/omoi/rescue of a bundle, or its branch if it has no such ref, as refs/omoi/rescue/<name>. If other
+// work has that name, Rescue adds a number to it.
 func (h *Host) Rescue(ctx context.Context, repo scm.Repo, name string, bundle io.Reader) (ref string, err error) {
 	needs, bundle := needsOf(bundle)
 	err = h.withCopy(ctx, repo, func(c *clone) error {
-		if _, err := c.fill(ctx, rescueRefs+name+"*", needs); err != nil { // with what was rescued under the name before
+		if _, err := c.fill(ctx, rescueRefs+name+"*", needs); err != nil { // includes earlier rescued work of the name
 			return err
 		}
 		if ref, err = h.local.Rescue(ctx, scm.Repo(c.dir), name, bundle); err != nil {
@@ -172,12 +188,13 @@ func (h *Host) Rescue(ctx context.Context, repo scm.Repo, name string, bundle io
 	return ref, err
 }
 
-// pushDepth is how deep the history is fetched to push where no depth is configured: from the commits on which the work builds, and
-// from the newest of its branch.
+// pushDepth is the default number of commits that a push fetches, counted from the commits that the work builds on and
+// from the head of the branch.
 const pushDepth = 50
 
-// reach settles how deep the history of a branch is fetched for a sandbox: all of it, or of a large repository the newest commits,
-// back to base at least. A step for which GitHub does not say how large the repository is, or how long the branch, is tried again.
+// reach sets the depth of the fetch for a sandbox: the whole history, or for a large repository the newest commits,
+// back to base at least. If GitHub does not answer the size or the length of the branch, reach returns the error, and
+// the caller retries.
 func (c *clone) reach(ctx context.Context, base, branch string) error {
 	r, history := c.repo, c.repo.host.cfg.History
 	if history.Whole == 0 {
@@ -187,14 +204,14 @@ func (c *clone) reach(ctx context.Context, base, branch string) error {
 	if err != nil {
 		return r.told(err, "look at the repository")
 	}
-	if !history.Cuts(int64(found.GetSize()) << 10) { // the server says KiB
+	if !history.Cuts(int64(found.GetSize()) << 10) { // GetSize returns KiB
 		return nil
 	}
 	if c.depth = history.Depth; base == "" {
 		return nil
 	}
 	compared, err := r.compare(ctx, base, branch)
-	if task.CodeOf(err) == task.CodeConflict { // one of them is gone, or leads elsewhere: the fetch says which
+	if task.CodeOf(err) == task.CodeConflict { // the fetch reports which of the two is missing
 		return nil
 	}
 	if err == nil {
@@ -203,7 +220,7 @@ func (c *clone) reach(ctx context.Context, base, branch string) error {
 	return err
 }
 
-// fetch brings refs of the server into the copy under other names, as deep as was settled.
+// fetch copies refs of the server, with c.depth commits of history.
 func (c *clone) fetch(ctx context.Context, refspecs ...string) error {
 	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head"}
 	if c.depth > 0 {
@@ -214,14 +231,15 @@ func (c *clone) fetch(ctx context.Context, refspecs ...string) error {
 }
 
 const (
-	maxHeader = 64 << 10 // of a bundle, as far as it is looked at
-	maxNeeds  = 50       // commits that a bundle may build on; omoi's own build on few
+	maxHeader = 64 << 10 // bytes of a bundle that are searched for its header
+	maxNeeds  = 50       // maximum number of prerequisite commits of a bundle; omoi's own bundles have few
 )
 
-// needsOf answers the commits that a bundle says it builds on, and the bundle as it was.
+// needsOf returns the prerequisite commits in the header of a bundle, and a reader of the whole bundle. A bundle with
+// more than maxNeeds prerequisites returns none.
 func needsOf(bundle io.Reader) ([]string, io.Reader) {
 	in := bufio.NewReaderSize(bundle, maxHeader)
-	header, _ := in.Peek(maxHeader) // what cannot be read fails where it is used
+	header, _ := in.Peek(maxHeader) // a read error returns again where the bundle is used
 	var needs []string
 	for line := range strings.Lines(string(header)) {
 		id, _, _ := strings.Cut(strings.TrimSpace(line), " ")

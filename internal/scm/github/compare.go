@@ -11,16 +11,18 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// compare answers how far head is from base, without the list of commits.
+// compare compares head with base, without the list of commits. [task.CodeConflict]: the two have no common commit, or
+// one of them does not exist.
 func (r *repository) compare(ctx context.Context, base, head string) (*gh.CommitsComparison, error) {
 	found, _, err := r.api.Repositories.CompareCommits(ctx, r.owner, r.name, base, head, &gh.ListOptions{PerPage: 1})
 	if statusOf(err) == http.StatusNotFound {
-		return nil, task.Errorf(task.CodeConflict, "%s and %s of %s have no commit in common, or are gone.", base, head, r.full()).WithCause(err)
+		return nil, task.Errorf(task.CodeConflict, "%s and %s of %s have no common commit, or one of them does not exist.", base, head, r.full()).WithCause(err)
 	}
 	return found, r.told(err, "compare "+base+" with "+head)
 }
 
-// Ahead counts the commits that the branch has over base, which is a branch or a commit; empty is the default branch.
+// Ahead returns the number of commits of the branch that are not in base, which is a branch or a commit; empty means
+// the default branch.
 func (h *Host) Ahead(ctx context.Context, repo scm.Repo, base, branch string) (int, error) {
 	r, err := h.open(ctx, repo)
 	if err != nil {
@@ -30,8 +32,8 @@ func (h *Host) Ahead(ctx context.Context, repo scm.Repo, base, branch string) (i
 	return s.Ahead, err
 }
 
-// Diff writes what branch changed since it left base, as a unified diff. Base is a branch or a commit; empty is
-// the default branch.
+// Diff writes the changes of branch since its merge base with base as a unified diff. base is a branch or a commit;
+// empty means the default branch.
 func (h *Host) Diff(ctx context.Context, repo scm.Repo, base, branch string, w io.Writer) error {
 	r, err := h.open(ctx, repo)
 	if err != nil {
@@ -49,7 +51,7 @@ func (h *Host) Diff(ctx context.Context, repo scm.Repo, base, branch string, w i
 	}
 	text, _, err := r.api.Repositories.CompareCommitsRaw(ctx, r.owner, r.name, base, branch, gh.RawOptions{Type: gh.Diff})
 	if statusOf(err) == http.StatusNotAcceptable {
-		return task.Errorf(task.CodeExhausted, "GitHub does not show a diff of that size. Next: look at %s", r.page("compare/"+base+"..."+branch)).WithCause(err)
+		return task.Errorf(task.CodeExhausted, "GitHub does not return this diff: it is too large. Next: see %s", r.page("compare/"+base+"..."+branch)).WithCause(err)
 	}
 	if err != nil {
 		return r.told(err, "compare "+base+" with "+branch)
@@ -58,7 +60,7 @@ func (h *Host) Diff(ctx context.Context, repo scm.Repo, base, branch string, w i
 	return err
 }
 
-// base is the branch of that name, or the commit; empty is the branch where new ones begin.
+// base returns the branch or the commit of that name; empty means the result of source.
 func (r *repository) base(ctx context.Context, name string) (point, error) {
 	if scm.IsCommit(name) {
 		return point{name, name}, nil

@@ -1,13 +1,12 @@
-// Package github hosts git repositories on GitHub, or on a GitHub Enterprise server.
+// Package github is the Git host for GitHub and GitHub Enterprise servers.
 //
-// Branches, claims and pull requests go through its REST API, commits through git over https. What a sandbox
-// sent is opened in a throw-away copy on this machine by package localgit and pushed from there, so that no
-// credential enters a sandbox. The token reaches git through a pipe: it stands in no URL, file, environment or
-// command line.
+// Branches, claims and pull requests use the REST API; commits use git over HTTPS. Package localgit opens the bundle
+// of a sandbox in a temporary copy on this machine, and git pushes from the copy, so that no credential enters a
+// sandbox. git reads the token from a pipe: no URL, file, environment or command line contains the token.
 //
-// What omoi remembers lies in the repository itself:
+// The repository itself stores the state of omoi:
 //
-//	refs/omoi/tasks/<ticket>/<task>/<branch>  whose branch it is, at the commit from which it began
-//	refs/omoi/heads/<branch>                  where omoi last pushed it; it is made again from here
-//	refs/omoi/rescue/<name>                   uncommitted work of a sandbox that is gone
+//	refs/omoi/tasks/<ticket>/<task>/<branch>  the task owns the branch; the commit is the base commit
+//	refs/omoi/heads/<branch>                  last pushed commit, from which a deleted branch is restored
+//	refs/omoi/rescue/<name>                   rescued work of a deleted sandbox
 package github

@@ -15,10 +15,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// secondaryPause is what GitHub asks for at least where a secondary limit names no time.
+// secondaryPause is the wait after a secondary rate limit without a Retry-After header. GitHub documents at least one
+// minute.
 const secondaryPause = time.Minute
 
-// statusOf is the status of GitHub's answer, 0 if there was none.
+// statusOf returns the HTTP status of GitHub's answer, 0 without an answer.
 func statusOf(err error) int {
 	if e, ok := errors.AsType[*gh.ErrorResponse](err); ok && e.Response != nil {
 		return e.Response.StatusCode
@@ -26,7 +27,7 @@ func statusOf(err error) int {
 	return 0
 }
 
-// says is GitHub's own sentence about what was refused, with its reasons.
+// says returns GitHub's message with its details, "" if err is not an answer of GitHub.
 func says(err error) string {
 	e, ok := errors.AsType[*gh.ErrorResponse](err)
 	if !ok {
@@ -41,7 +42,8 @@ func says(err error) string {
 	return strings.Join(words, ": ")
 }
 
-// told makes of an error of the REST API what people and retries need; doing is what was tried.
+// told converts an error of the REST API to a [task.Error]. doing completes "failed to", for example "merge pull
+// request #1".
 func (r *repository) told(err error, doing string) error {
 	if err == nil {
 		return nil
@@ -54,30 +56,32 @@ func (r *repository) told(err error, doing string) error {
 	case status == http.StatusUnauthorized:
 		return r.refused(err)
 	case status == http.StatusForbidden:
-		return task.Errorf(task.CodeForbidden, "GitHub does not let the token %s: %s. Next: give it contents and pull requests to read and write, then retry", at, says(err)).WithCause(err)
+		return task.Errorf(task.CodeForbidden, "GitHub rejected the token's request to %s: %s. Next: give the token read and write access to contents and pull requests, then retry", at, says(err)).WithCause(err)
 	case status == http.StatusNotFound:
 		return r.absent(err)
 	case status == http.StatusConflict:
 		return task.Errorf(task.CodeConflict, "GitHub could not %s: %s.", at, says(err)).WithCause(errors.Join(errRejected, err))
-	case status == http.StatusUnprocessableEntity && strings.Contains(says(err), "already exists"): // and it is not shown yet
+	// The object exists, but GitHub does not show it yet.
+	case status == http.StatusUnprocessableEntity && strings.Contains(says(err), "already exists"):
 		return task.Errorf(task.CodeUnavailable, "GitHub does not yet show the created object after %s: %s.", at, says(err)).WithCause(err)
 	case status == http.StatusUnprocessableEntity:
 		return task.Errorf(task.CodeInvalid, "GitHub did not %s: %s.", at, says(err)).WithCause(err)
 	case status >= http.StatusBadRequest && status < http.StatusInternalServerError:
 		return task.Errorf(task.CodeInvalid, "GitHub did not %s: it answered %d %s.", at, status, says(err)).WithCause(err)
-	case errors.Is(err, context.Canceled): // a deadline may be that of one request: GitHub hangs
+	case errors.Is(err, context.Canceled): // a deadline may be that of one request, which GitHub did not answer
 		return fmt.Errorf("%s: %w", at, err)
 	}
 	return task.Errorf(task.CodeUnavailable, "GitHub failed to %s.", at).WithCause(err)
 }
 
-// absent is of a repository that is not there, or hidden: GitHub does not say which.
+// absent returns the error for a repository that does not exist or that the token cannot see: GitHub answers both in
+// the same way.
 func (r *repository) absent(cause error) error {
 	return task.Invalid("repo", "Repository %s not found on %s, or the token has no access to it. Next: check %s and the permissions of the token",
 		r.full(), r.host.web.Host, r.page("")).WithCause(cause)
 }
 
-// limited is [task.CodeExhausted] with the time at which to ask again, nil for other errors.
+// limited returns [task.CodeExhausted] with the wait until the next request, nil if err is not a rate limit.
 func limited(err error) error {
 	after, ok := pauseOf(err)
 	if !ok {
@@ -88,7 +92,7 @@ func limited(err error) error {
 	return e
 }
 
-// pauseOf is how long GitHub wants to be left alone.
+// pauseOf returns the wait that GitHub requests, and whether err is a rate limit.
 func pauseOf(err error) (time.Duration, bool) {
 	if e, ok := errors.AsType[*gh.RateLimitError](err); ok {
 		return max(time.Until(e.Rate.Reset.Time), time.Second), true
@@ -107,10 +111,10 @@ func pauseOf(err error) (time.Duration, bool) {
 	return cmp.Or(time.Duration(seconds)*time.Second, secondaryPause), true
 }
 
-// errRejected is of a conflict for which the server gave its own reason.
+// errRejected reports a conflict for which the server gave its own reason.
 var errRejected = errors.New("rejected by GitHub")
 
-// ruled is of commits that the repository's rules do not let in, with the server's own words.
+// ruled returns the error for commits that the repository's rules reject. words is the server's message.
 func (r *repository) ruled(words string, cause error) error {
 	next := "allow omoi's branches in the rules at " + r.page("settings/rules") + ", then retry"
 	switch {

@@ -16,11 +16,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// helper answers git's question for a password with a line from descriptor 3. It is asked for the
-// server of the repository only, so that no redirect takes the token elsewhere.
+// helper is a credential helper that reads the password from descriptor 3. settings configure it for the repository's
+// server only, so that a redirect does not send the token to another server.
 const helper = `!f() { test "$1" = get || exit 0; IFS= read -r secret <&3 || exit 0; printf 'username=x-access-token\npassword=%s\n' "$secret"; }; f`
 
-// settings hold on every git command that speaks to the server.
+// settings returns the options of every git command that contacts the server.
 func (r *repository) settings() []string {
 	web := r.host.web.Scheme + "://" + r.host.web.Host
 	return gitproc.Options(
@@ -30,14 +30,14 @@ func (r *repository) settings() []string {
 		"credential."+web+".helper="+helper,
 		"gc.auto=0",
 		"maintenance.auto=false",
-		"fetch.fsckObjects=false", // what omoi itself did not bring is the server's to judge
+		"fetch.fsckObjects=false", // the server decides on history that is already in its repository
 		"fetch.recurseSubmodules=false",
 		"http.lowSpeedLimit=1000",
 		"http.lowSpeedTime=60",
 	)
 }
 
-// environment is what git may know of ours: how to reach the network, and nothing else.
+// environment returns the environment of git: the base environment, and the proxy and certificate settings of omoi.
 func environment() []string {
 	env := gitproc.Environ()
 	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "GIT_SSL_CAINFO"} {
@@ -48,7 +48,7 @@ func environment() []string {
 	return env
 }
 
-// git runs git in the folder of a copy and answers what it printed. It may ask the server.
+// git runs git in the copy and returns its standard output, trimmed.
 func (c *clone) git(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append(append(c.repo.settings(), "--git-dir="+c.dir), args...)...) //nolint:gosec // G204: refs are checked, the address is the configured one
 	var out strings.Builder
@@ -59,7 +59,7 @@ func (c *clone) git(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(out.String()), nil
 }
 
-// withSecret runs cmd, which may read the secret from descriptor 3 as often as it needs it.
+// withSecret runs cmd, which reads the secret from descriptor 3 as often as it needs.
 func withSecret(ctx context.Context, cmd *exec.Cmd, verb, secret string) error {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -74,14 +74,14 @@ func withSecret(ctx context.Context, cmd *exec.Cmd, verb, secret string) error {
 		}
 	}()
 	failed := gitproc.Run(ctx, cmd, verb)
-	_ = read.Close() // ends the writer
+	_ = read.Close() // the next write of the goroutine fails
 	_ = write.SetWriteDeadline(time.Unix(1, 0))
 	<-said
 	_ = write.Close()
 	return failed
 }
 
-// toldGit makes of an error of git what people and retries need.
+// toldGit converts an error of git to a [task.Error]. An error that is not of git is returned unchanged.
 func (r *repository) toldGit(ctx context.Context, err error, doing string) error {
 	e, ok := errors.AsType[*gitproc.Error](err)
 	switch {
@@ -94,7 +94,7 @@ func (r *repository) toldGit(ctx context.Context, err error, doing string) error
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(e.Stderr, w) })
 	}
 	switch {
-	case said("not our ref"): // of commits that the server does not have, which a sandbox named
+	case said("not our ref"): // the bundle names commits that the server does not have
 		return task.Errorf(task.CodeInvalid, "The bundle from the sandbox builds on commits that %s does not have.", r.full()).WithCause(err)
 	case said("Authentication failed", "could not read Username", "could not read Password", "returned error: 401"):
 		return r.refused(err)
@@ -107,7 +107,7 @@ func (r *repository) toldGit(ctx context.Context, err error, doing string) error
 		limit.After = secondaryPause
 		return limit
 	case said("returned error: 403"):
-		return task.Errorf(task.CodeForbidden, "GitHub does not let the token %s in %s. Next: give it contents to read and write, then retry", doing, r.full()).WithCause(err)
+		return task.Errorf(task.CodeForbidden, "GitHub rejected the token's request to %s in %s. Next: give the token read and write access to contents, then retry", doing, r.full()).WithCause(err)
 	case said("returned error: 404", "not found"):
 		return r.absent(err)
 	}
@@ -118,13 +118,13 @@ func (r *repository) toldGit(ctx context.Context, err error, doing string) error
 	return task.Errorf(task.CodeUnavailable, "Git could not %s in %s: the server failed or did not answer.", doing, r.full()).WithCause(err)
 }
 
-// forGood matches what a server answers to a request that it would answer no better a second time.
+// forGood matches the HTTP statuses of requests for which a retry is useless.
 var forGood = regexp.MustCompile(`returned error: (4(?:00|05|1[134]|22))`)
 
-// errDiverged is of a branch that somebody else has moved.
+// errDiverged reports a branch that another user has moved.
 var errDiverged = errors.New("the branch has diverged")
 
-// remark is the server's own words in what git printed.
+// remark returns the "remote:" lines of git's output, at most maxRemark bytes.
 func remark(stderr string) string {
 	var words []string
 	for line := range strings.Lines(stderr) {

@@ -31,11 +31,11 @@ type bench struct {
 	server *githubtest.Server
 	host   *github.Host
 	bare   string // folder of the repository
-	temp   string // where copies are made
-	key    string // of tasks; empty: they have none
+	temp   string // folder of the temporary copies
+	key    string // key of the tasks; empty: none
 }
 
-// users answer the token of one user only.
+// users maps user IDs to tokens.
 type users map[string]string
 
 func (u users) Token(_ context.Context, userID, _ string) (token string, own, ours bool, err error) {
@@ -60,7 +60,7 @@ func setup(t *testing.T) *bench {
 	return b
 }
 
-// git runs the real git as a user would, without that user's own settings.
+// git runs git as a user would, without the settings of the machine's user.
 func git(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", args...)
@@ -88,7 +88,7 @@ func (b *bench) head(ref string) string {
 	return git(b.t, b.bare, "rev-parse", ref)
 }
 
-// branches are those of the repository beside main.
+// branches returns the branches of the repository except main.
 func (b *bench) branches() []string {
 	b.t.Helper()
 	out := git(b.t, b.bare, "for-each-ref", "--format=%(refname:short)", "refs/heads/")
@@ -122,7 +122,7 @@ func (b *bench) trySandbox(branch string) (string, error) {
 	return filepath.Join(dir, "work"), nil
 }
 
-// person clones the repository as somebody who pushes to it by hand.
+// person clones the repository as a user who pushes by hand.
 func (b *bench) person(branch string) string {
 	b.t.Helper()
 	dir := filepath.Join(b.t.TempDir(), "work")
@@ -148,7 +148,7 @@ func (b *bench) bundle(dir string, revs ...string) io.Reader {
 	return bytes.NewReader(raw)
 }
 
-// work makes the branch of a task and pushes one commit to it.
+// work creates the branch of a task and pushes one commit to it.
 func (b *bench) work(taskID string) (branch scm.Branch, head string) {
 	b.t.Helper()
 	branch = b.ensure(taskID)
@@ -166,7 +166,7 @@ func requireCode(t *testing.T, want task.Code, err error) {
 	require.Equal(t, want, task.CodeOf(err), err.Error())
 }
 
-// leavesNothing says that no copy is left, and that the token is in no file.
+// leavesNothing checks that no copy is left, and that no file contains the token.
 func (b *bench) leavesNothing() {
 	b.t.Helper()
 	left, err := filepath.Glob(filepath.Join(b.temp, "*", "*"))

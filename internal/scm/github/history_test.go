@@ -21,9 +21,9 @@ import (
 	githubtest "github.com/omoi-dev/omoi/internal/testkit/github"
 )
 
-const little = 200_000 // of 1 MB that the history of these tests weighs at least
+const little = 200_000 // maximum bytes to transfer; the history of these tests has at least 1 MB
 
-// large is a repository of more than 1 MB whose host cuts the history of all above 100 kB.
+// large is a repository of more than 1 MB. Its host cuts the history of repositories above 100 kB.
 type large struct {
 	*bench
 
@@ -39,7 +39,8 @@ func setupLarge(t *testing.T) *large {
 	return l
 }
 
-// box makes a sandbox's repository of the host's bundle, as the agent does, and answers its work tree and what the server sent for it.
+// box creates a sandbox's repository from the host's bundle, as omoi-agent does. box returns the work tree and the
+// bytes that the server sent.
 func (l *large) box(branch scm.Branch) (work string, sent int64) {
 	l.t.Helper()
 	l.bytes.Store(0)
@@ -49,24 +50,24 @@ func (l *large) box(branch scm.Branch) (work string, sent int64) {
 	in := agentconfig.Repo{Branch: branch.Name, Base: branch.Base, Bundle: filepath.Join(dir, "in.bundle")}
 	require.NoError(l.t, os.WriteFile(in.Bundle, bundle.Bytes(), 0o600))
 	work = filepath.Join(dir, "work")
-	_, err := workspace.Prepare(l.t.Context(), dir, work, &in)
+	err := workspace.Prepare(l.t.Context(), dir, work, &in)
 	require.NoError(l.t, err)
 	git(l.t, work, "fsck", "--strict")
 	require.Equal(l.t, l.head("refs/heads/"+branch.Name), git(l.t, work, "rev-parse", "HEAD"))
 	return work, l.bytes.Load()
 }
 
-func TestALargeRepositoryIsWorkedOnByItsNewestCommits(t *testing.T) {
+func TestCutHistory(t *testing.T) {
 	t.Parallel()
 	l := setupLarge(t)
-	// each commit adds a file of 10 kB: a tree weighs what its history does; so they are removed first
+	// Each commit adds a file of 10 kB, so a tree is as large as its history; shrink removes these files.
 	l.shrink()
 	branch := l.ensure("t1")
 	work, sent := l.box(branch)
 	require.Less(t, sent, int64(little))
 	require.Equal(t, "5", git(t, work, "rev-list", "--count", "HEAD"))
 
-	for n := range 8 { // more than the history is deep
+	for n := range 8 { // more commits than the depth of the history
 		l.commit(work, "agent-"+strconv.Itoa(n), "agent")
 	}
 	l.bytes.Store(0)
@@ -100,8 +101,8 @@ func (l *large) shrink() {
 	git(l.t, work, "push", "--quiet", "origin", "main")
 }
 
-// Somebody else's commits on the branch are no more overwritten than with the whole history.
-func TestOthersCommitsAreKnownWithoutHistory(t *testing.T) {
+// TestPush_DivergedWithCutHistory checks that a push with a cut history overwrites no commits of another user.
+func TestPush_DivergedWithCutHistory(t *testing.T) {
 	t.Parallel()
 	l := setupLarge(t)
 	branch := l.ensure("t1")
@@ -119,8 +120,8 @@ func TestOthersCommitsAreKnownWithoutHistory(t *testing.T) {
 	l.leavesNothing()
 }
 
-// Where nobody says how large a repository is, or how long its branch, the step is tried again: it is not fetched whole, nor too short.
-func TestNoAnswerIsNoReasonForAnotherDepth(t *testing.T) {
+// TestBundle_SizeUnknown checks that a failed request for the size or the branch length is an error, not another depth.
+func TestBundle_SizeUnknown(t *testing.T) {
 	t.Parallel()
 	l := setupLarge(t)
 	branch := l.ensure("t1")
@@ -133,8 +134,8 @@ func TestNoAnswerIsNoReasonForAnotherDepth(t *testing.T) {
 	l.box(branch)
 }
 
-// What was taken back at the server, and is not on the branch, is in no later sandbox.
-func TestOldCutsAreNotHandedOn(t *testing.T) {
+// TestBundle_OmitsRemovedCommits force-pushes main: a later sandbox does not get the removed commit.
+func TestBundle_OmitsRemovedCommits(t *testing.T) {
 	t.Parallel()
 	l := setupLarge(t)
 	l.shrink()

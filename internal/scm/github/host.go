@@ -18,11 +18,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Web is where GitHub itself is.
+// Web is the web address of github.com.
 const Web = "https://github.com"
 
-// API is where the API of a server is: GitHub's own, that of an enterprise's own domain at GitHub (<name>.ghe.com), or
-// below /api/v3 of an Enterprise server. Empty is GitHub itself.
+// API returns the API address of a server: api.github.com, api.<name>.ghe.com for GitHub Enterprise Cloud with data
+// residency, or /api/v3 of a GitHub Enterprise server. Empty means github.com.
 func API(web string) string {
 	web = strings.TrimRight(cmp.Or(web, Web), "/")
 	if web == Web {
@@ -35,31 +35,31 @@ func API(web string) string {
 	return web + "/api/v3"
 }
 
-// newClient makes a client of a server's API.
+// newClient returns a client of the API at this address.
 func newClient(requests *http.Client, api *url.URL) *gh.Client {
 	client := gh.NewClient(requests)
 	client.UserAgent, client.BaseURL = "omoi", api
 	return client
 }
 
-// Config is how GitHub is reached.
+// Config configures access to GitHub.
 type Config struct {
-	// URL is where people find the server, https://github.com or that of an Enterprise server; empty: [Web].
+	// URL is the web address of the server; empty: [Web].
 	URL string
-	// Scratch holds throw-away copies of repositories; nil: where the system has such.
+	// Scratch holds temporary copies of repositories; nil: the system's temporary folder.
 	Scratch *tempdir.Dir
-	// History is how much of it sandboxes get.
+	// History is the amount of history that sandboxes get.
 	History scm.History
-	// HTTP makes the requests of the API; nil: a client of its own with a time limit.
+	// HTTP sends the API requests; nil: a client with a timeout of [callTimeout].
 	HTTP *http.Client
-	// App is worked with where its users have no token of their own; nil: there is none.
+	// App issues tokens for users without their own; nil: no App.
 	App *App
 }
 
-// callTimeout bounds one call of the API.
+// callTimeout limits one API request.
 const callTimeout = 15 * time.Second
 
-// Hub is a GitHub server. It keeps no state of its own.
+// Hub is a GitHub server. Hub keeps no state of its own.
 type Hub struct {
 	cfg    Config
 	web    *url.URL
@@ -68,7 +68,7 @@ type Hub struct {
 	local  *localgit.Host
 }
 
-// New makes a hub; [task.CodeInvalid] for an address that is none.
+// New returns a hub. An invalid address is [task.CodeInvalid].
 func New(cfg Config, tokens Tokens) (*Hub, error) {
 	web, err := url.Parse(strings.TrimRight(cmp.Or(cfg.URL, Web), "/"))
 	if err != nil || web.Host == "" || (web.Scheme != "https" && web.Scheme != "http") || web.User != nil {
@@ -76,7 +76,7 @@ func New(cfg Config, tokens Tokens) (*Hub, error) {
 	}
 	api, err := url.Parse(API(web.String()) + "/")
 	if err != nil {
-		return nil, task.Invalid("github.url", "github.url cannot be used.").WithCause(err)
+		return nil, task.Invalid("github.url", "github.url is not a valid URL. Next: set it to an address like https://github.example.com").WithCause(err)
 	}
 	if cfg.HTTP == nil {
 		cfg.HTTP = &http.Client{Timeout: callTimeout, CheckRedirect: sameHost}
@@ -84,8 +84,8 @@ func New(cfg Config, tokens Tokens) (*Hub, error) {
 	return &Hub{cfg: cfg, web: web, api: api, tokens: tokens, local: localgit.New(localgit.Config{Scratch: cfg.Scratch})}, nil
 }
 
-// sameHost follows a server that sends us elsewhere in itself, as for a repository that was renamed; the token is
-// shown to nobody else.
+// sameHost follows redirects within the server, for example of a renamed repository. A redirect to another server is
+// not followed, so that the token stays with the server.
 func sameHost(r *http.Request, via []*http.Request) error {
 	if r.URL.Host != via[0].URL.Host || r.URL.Scheme != via[0].URL.Scheme || len(via) > maxRedirects {
 		return http.ErrUseLastResponse
@@ -95,10 +95,10 @@ func sameHost(r *http.Request, via []*http.Request) error {
 
 const maxRedirects = 5
 
-// Web is the address under which people find repositories, without a slash at its end.
+// Web returns the web address of the server, without a trailing slash.
 func (h *Hub) Web() string { return h.web.String() }
 
-// As returns the host as owner may use it.
+// As returns the host with the credential of owner.
 func (h *Hub) As(owner scm.Owner) *Host { return &Host{Hub: h, owner: owner} }
 
 // Host is GitHub with the credential of one owner.
@@ -110,17 +110,17 @@ type Host struct {
 
 var _ scm.Host = (*Host)(nil)
 
-// repository is one of GitHub's, and the client and token with which to work on it.
+// repository is a GitHub repository with a client and a token for it.
 type repository struct {
 	pass
 
 	host        *Host
 	owner, name string
-	login       string // the owner as the server writes it; empty: nobody looked
+	login       string // owner in the server's spelling; empty until look or pullFor reads it
 	api         *gh.Client
 }
 
-// open makes the client of a repository; it asks nobody but for the token.
+// open returns the client of a repository. open sends no request except for a token of the App.
 func (h *Host) open(ctx context.Context, repo scm.Repo) (*repository, error) {
 	owner, name, ok := scm.OwnerName(string(repo))
 	if !ok {
@@ -128,7 +128,7 @@ func (h *Host) open(ctx context.Context, repo scm.Repo) (*repository, error) {
 	}
 	with, err := h.pass(ctx, owner, name)
 	if task.CodeOf(err) == task.CodeUnauthorized {
-		return nil, task.Errorf(task.CodeForbidden, "Repository %s is one of GitHub. %s", repo, task.MessageOf(err)).
+		return nil, task.Errorf(task.CodeForbidden, "Repository %s is on GitHub. %s", repo, task.MessageOf(err)).
 			WithCause(errors.Join(scm.ErrNoCredential, err))
 	}
 	if err != nil {
@@ -139,16 +139,16 @@ func (h *Host) open(ctx context.Context, repo scm.Repo) (*repository, error) {
 
 func (r *repository) full() string { return r.owner + "/" + r.name }
 
-// page is a page of the repository for people.
+// page returns the web address of a page of the repository.
 func (r *repository) page(path string) string {
 	return r.host.web.JoinPath(r.owner, r.name, path).String()
 }
 
-// remote is where git finds the repository.
+// remote returns the address of the repository for git.
 func (r *repository) remote() string { return r.page("") + ".git" }
 
-// Check says whether repo can be worked on: it is there, is not archived, has a commit, and
-// the token may push. Otherwise an error with the next step.
+// Check returns nil if omoi can use repo: the repository exists, is not archived, has a commit, and the token may push.
+// Otherwise the error has the next step.
 func (h *Host) Check(ctx context.Context, repo scm.Repo) error {
 	if _, err := exec.LookPath("git"); err != nil {
 		return task.Errorf(task.CodeUnavailable, "The program git is not on PATH. Next: install git and try again.").WithCause(err)
@@ -161,7 +161,7 @@ func (h *Host) Check(ctx context.Context, repo scm.Repo) error {
 	return err
 }
 
-// look reads the repository and refuses one that cannot be written.
+// look reads the repository, and returns an error if omoi cannot push to it.
 func (r *repository) look(ctx context.Context) (*gh.Repository, error) {
 	found, _, err := r.api.Repositories.Get(ctx, r.owner, r.name)
 	if err != nil {
@@ -171,11 +171,12 @@ func (r *repository) look(ctx context.Context) (*gh.Repository, error) {
 	may := found.GetPermissions()
 	switch {
 	case found.GetArchived():
-		return nil, task.Invalid("repo", "Repository %s is archived, nothing can be pushed to it. Next: unarchive it at %s", r.full(), r.page("settings"))
+		return nil, task.Invalid("repo", "Repository %s is archived, so omoi cannot push to it. Next: unarchive it at %s", r.full(), r.page("settings"))
 	case found.GetDisabled():
 		return nil, task.Invalid("repo", "Repository %s is disabled by GitHub.", r.full())
-	case may != nil && !may["push"] && !r.app: // of an App's token it says nothing; what that may was looked at before
-		return nil, task.Errorf(task.CodeForbidden, "The token may read %s but not push to it. Next: give it contents and pull requests to read and write, then retry", r.full())
+	// GitHub reports no user permissions for a token of the App; ask checked its permissions.
+	case may != nil && !may["push"] && !r.app:
+		return nil, task.Errorf(task.CodeForbidden, "The token may read %s but not push to it. Next: give the token read and write access to contents and pull requests, then retry", r.full())
 	}
 	return found, nil
 }

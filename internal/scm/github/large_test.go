@@ -22,7 +22,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// metered is the same host through a proxy that counts what the server answers.
+// metered returns the host behind a proxy that counts the bytes that the server sends.
 func (b *bench) metered(history scm.History) (*github.Host, *atomic.Int64) {
 	b.t.Helper()
 	to, err := url.Parse(b.server.URL)
@@ -52,7 +52,7 @@ func (m *meter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// grow gives a branch a history of so many commits with 10 kB each that nothing compresses; a file same is left in it.
+// grow adds commits to a branch, each with an incompressible file of 10 kB.
 func (b *bench) grow(branch, from string, commits int) {
 	b.t.Helper()
 	b.growAt(b.bare, branch, from, commits)
@@ -76,8 +76,8 @@ func (b *bench) growAt(dir, branch, from string, commits int) {
 	gitStdin(b.t, dir, in.String(), "fast-import", "--quiet")
 }
 
-// The saving of work takes what it needs of a large repository and no more; only a sandbox gets it whole.
-func TestALargeRepositoryIsNotFetchedWhole(t *testing.T) {
+// TestRescue_FetchesNeededCommitsOnly checks the bytes that a rescue fetches of a large repository.
+func TestRescue_FetchesNeededCommitsOnly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.grow("main", b.head("main"), 400) // 4 MB
@@ -95,8 +95,8 @@ func TestALargeRepositoryIsNotFetchedWhole(t *testing.T) {
 	b.leavesNothing()
 }
 
-// Git sends in chunks what is larger than a megabyte.
-func TestLargeWorkIsPushed(t *testing.T) {
+// TestPush_LargeWork pushes more than a megabyte, which git sends in chunks.
+func TestPush_LargeWork(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	branch := b.ensure("t1")
@@ -110,8 +110,8 @@ func TestLargeWorkIsPushed(t *testing.T) {
 	b.leavesNothing()
 }
 
-// Whatever a sandbox claims that its commits build on, nothing else than its work comes of it.
-func TestABundleThatBuildsOnNothingOfOurs(t *testing.T) {
+// TestPush_FalsePrerequisites checks that a bundle with false prerequisites changes nothing.
+func TestPush_FalsePrerequisites(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	branch := b.ensure("t1")
@@ -122,8 +122,9 @@ func TestABundleThatBuildsOnNothingOfOurs(t *testing.T) {
 	b.leavesNothing()
 }
 
-// Who gets a name that was another repository's gets nothing of that.
-func TestAnotherRepositoryOfTheSameNameGetsNoWork(t *testing.T) {
+// TestPush_ReplacedRepository checks that a repository which replaced another of the same name gets no work of the old
+// one.
+func TestPush_ReplacedRepository(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.grow("main", b.head("main"), 3)
@@ -139,8 +140,8 @@ func TestAnotherRepositoryOfTheSameNameGetsNoWork(t *testing.T) {
 	b.leavesNothing()
 }
 
-// To push, no more history is fetched than the work builds on, however small the repository is.
-func TestPushFetchesTheNewestCommitsAlone(t *testing.T) {
+// TestPush_FetchesNewestCommitsOnly checks that a push fetches no more history than the work builds on.
+func TestPush_FetchesNewestCommitsOnly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.grow("main", b.head("main"), 100)
@@ -158,7 +159,8 @@ func TestPushFetchesTheNewestCommitsAlone(t *testing.T) {
 		b.commit(dir, "agent-"+strconv.Itoa(n), "agent")
 	}
 	host, bytes := b.metered(scm.History{})
-	for _, revs := range []string{branch.Base + ".." + branch.Name, branch.Name} { // the second time as after a lost answer, with all history
+	// The second bundle, with all history, is a retry after a lost answer.
+	for _, revs := range []string{branch.Base + ".." + branch.Name, branch.Name} {
 		head, err := host.Push(t.Context(), repo, branch.Name, b.bundle(dir, revs))
 		require.NoError(t, err)
 		require.Equal(t, head, b.head("refs/heads/"+branch.Name))

@@ -14,22 +14,23 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// MergeRequest asks for the merge of a pull request.
+// MergeRequest requests the merge of a pull request.
 type MergeRequest struct {
 	Number       int
-	Ticket       string // named in the commit's title
-	Method       string // merge, squash, rebase
+	Ticket       string // appears in the title of the merge commit
+	Method       string // merge, squash or rebase
 	DeleteBranch bool
 }
 
-// Merged is what became of it.
+// Merged is the result of a merge.
 type Merged struct {
 	Commit   string
-	Conflict bool   // it cannot be merged as it is; nothing was changed
-	Reason   string // why not, or what of it was not done
+	Conflict bool   // the pull request has conflicts; nothing was changed
+	Reason   string // reason of the conflict, or why the branch was not deleted
 }
 
-// Merge merges a pull request. One that is merged already is success: the answer of an earlier call was lost.
+// Merge merges a pull request. A pull request that is already merged is a success, because the answer of an earlier
+// call may be lost.
 func (h *Host) Merge(ctx context.Context, repo scm.Repo, req MergeRequest) (Merged, error) {
 	r, err := h.open(ctx, repo)
 	if err != nil {
@@ -72,16 +73,17 @@ func (r *repository) conflict(pull *gh.PullRequest) Merged {
 		pull.GetNumber(), r.full(), pull.GetBase().GetRef(), pull.GetHTMLURL())}
 }
 
-// notMerged tells conflicts from rules: what GitHub knew of conflicts before it was asked to merge may have been old.
+// notMerged returns the reason why GitHub rejected a merge: conflicts or rules. The state before the merge may have
+// been out of date, so notMerged reads the pull request again.
 func (r *repository) notMerged(ctx context.Context, pull *gh.PullRequest, req MergeRequest, cause error) (Merged, error) {
 	now, err := r.pull(ctx, pull.GetNumber())
 	switch {
 	case err != nil:
 		return Merged{}, err
-	case now.GetMerged(): // by somebody else, or by a call of ours whose answer was lost
+	case now.GetMerged(): // by another user, or by an earlier call whose answer was lost
 		return r.tidy(ctx, now, req, now.GetMergeCommitSHA()), nil
 	case now.GetHead().GetSHA() != pull.GetHead().GetSHA():
-		return Merged{}, task.Errorf(task.CodeConflict, "Pull request #%d of %s was changed while it was merged. Next: look at %s and merge again",
+		return Merged{}, task.Errorf(task.CodeConflict, "Pull request #%d of %s changed during the merge. Next: review %s and merge again",
 			pull.GetNumber(), r.full(), pull.GetHTMLURL()).WithCause(cause)
 	case byRules(now, cause):
 		return Merged{}, task.Errorf(task.CodeConflict, "GitHub does not merge pull request #%d of %s: %s. Next: look at %s",
@@ -90,8 +92,7 @@ func (r *repository) notMerged(ctx context.Context, pull *gh.PullRequest, req Me
 	return r.conflict(now), nil
 }
 
-// byRules reports whether something else than a conflict stands against a merge: a missing review, a method that
-// is switched off.
+// byRules reports whether a rule rejected the merge, for example a missing review or a disabled merge method.
 func byRules(pull *gh.PullRequest, cause error) bool {
 	if statusOf(cause) == http.StatusConflict || pull.GetMergeableState() == "dirty" || pull.Mergeable != nil && !pull.GetMergeable() {
 		return false
@@ -101,8 +102,8 @@ func byRules(pull *gh.PullRequest, cause error) bool {
 		strings.Contains(why, "review") || strings.Contains(why, "status check") || strings.Contains(why, "draft")
 }
 
-// tidy deletes the branch of a merged pull request, if that was asked for and it is of this repository. A branch
-// that went on after the merge is kept.
+// tidy deletes the branch of a merged pull request, if the request says so and the branch is in this repository. A
+// branch with newer commits stays.
 func (r *repository) tidy(ctx context.Context, pull *gh.PullRequest, req MergeRequest, commit string) Merged {
 	out, head := Merged{Commit: commit}, pull.GetHead()
 	if !req.DeleteBranch || head.GetRef() == "" || head.GetRepo().GetFullName() != pull.GetBase().GetRepo().GetFullName() {
@@ -113,7 +114,7 @@ func (r *repository) tidy(ctx context.Context, pull *gh.PullRequest, req MergeRe
 	case err == nil && at == head.GetSHA():
 		err = r.remove(ctx, headsRefs+head.GetRef())
 	case err == nil && at != "":
-		err = task.Errorf(task.CodeConflict, "it has commits that were not merged.")
+		err = task.Errorf(task.CodeConflict, "the branch has commits that were not merged.")
 	}
 	if err != nil {
 		out.Reason = "The branch was not deleted: " + task.MessageOf(err)
@@ -121,13 +122,13 @@ func (r *repository) tidy(ctx context.Context, pull *gh.PullRequest, req MergeRe
 	return out
 }
 
-// Distance is how a branch stands to another.
+// Distance compares a branch with another.
 type Distance struct {
 	Ahead, Behind int
-	Conflict      bool // its open pull request cannot be merged as it is, by GitHub's word
+	Conflict      bool // GitHub reports conflicts for its open pull request
 }
 
-// standing says how a branch stands to base, or to the default branch, without a look for conflicts.
+// standing compares branch with base, or with the default branch if base is empty, without conflicts.
 func (r *repository) standing(ctx context.Context, base, branch string) (Distance, error) {
 	if _, err := r.mustExist(ctx, branch); err != nil {
 		return Distance{}, err
@@ -140,14 +141,14 @@ func (r *repository) standing(ctx context.Context, base, branch string) (Distanc
 	return Distance{Ahead: found.GetAheadBy(), Behind: found.GetBehindBy()}, err
 }
 
-// Status says how a branch stands to the default branch, with a look for conflicts.
+// Status compares a branch with the default branch, with conflicts.
 func (h *Host) Status(ctx context.Context, repo scm.Repo, branch string) (Distance, error) {
 	r, err := h.open(ctx, repo)
 	if err != nil {
 		return Distance{}, err
 	}
 	s, err := r.standing(ctx, "", branch)
-	if err != nil || s.Ahead == 0 || s.Behind == 0 { // one holds the other: nothing can conflict
+	if err != nil || s.Ahead == 0 || s.Behind == 0 { // without commits on both sides there is no conflict
 		return s, err
 	}
 	there, err := r.pullFor(ctx, branch, "")
@@ -155,7 +156,8 @@ func (h *Host) Status(ctx context.Context, repo scm.Repo, branch string) (Distan
 		return s, err
 	}
 	pull, err := r.pull(ctx, there.GetNumber())
-	for tries := 0; err == nil && pull.Mergeable == nil && tries < 3 && wait.For(ctx, time.Second) == nil; tries++ { // GitHub still computes
+	// null: GitHub is still computing.
+	for tries := 0; err == nil && pull.Mergeable == nil && tries < 3 && wait.For(ctx, time.Second) == nil; tries++ {
 		pull, err = r.pull(ctx, there.GetNumber())
 	}
 	s.Conflict = err == nil && pull.Mergeable != nil && !pull.GetMergeable()

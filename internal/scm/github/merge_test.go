@@ -20,7 +20,7 @@ func TestMerge(t *testing.T) {
 	branch, _ := b.work("t1")
 	b.pull(branch.Name, "")
 	b.server.Mergeable(string(repo), 1, 1, false, "") // GitHub does not know yet
-	for range 2 {                                     // the second one had its answer lost
+	for range 2 {                                     // the second call repeats a merge whose answer was lost
 		done, err := b.merge(1)
 		require.NoError(t, err)
 		require.Equal(t, b.head("main"), done.Commit)
@@ -32,8 +32,8 @@ func TestMerge(t *testing.T) {
 	requireCode(t, task.CodeNotFound, err)
 }
 
-// Work that came after the merge is not deleted by a merge that is asked for again.
-func TestABranchThatWentOnIsNotDeleted(t *testing.T) {
+// TestMerge_KeepsBranchWithNewerCommits repeats a merge after a push to the branch.
+func TestMerge_KeepsBranchWithNewerCommits(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	branch, _ := b.work("t1")
@@ -50,7 +50,7 @@ func TestABranchThatWentOnIsNotDeleted(t *testing.T) {
 	require.Equal(t, head, b.head("refs/heads/"+branch.Name))
 }
 
-// conflicting makes a branch and a main that cannot be merged.
+// conflicting creates a branch that conflicts with main.
 func (b *bench) conflicting() string {
 	b.t.Helper()
 	branch := b.ensure("t1")
@@ -64,7 +64,7 @@ func (b *bench) conflicting() string {
 	return branch.Name
 }
 
-func TestConflictsAreToldAsConflicts(t *testing.T) {
+func TestMerge_Conflict(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	branch := b.conflicting()
@@ -72,21 +72,23 @@ func TestConflictsAreToldAsConflicts(t *testing.T) {
 	for _, c := range []struct {
 		computing int
 		stale     bool
-	}{{0, false}, {1, false}, {0, true}} { // GitHub shows it; does not know yet, and answers 405; says otherwise, and answers 405
+		// GitHub knows the conflict; GitHub is computing and answers 405; GitHub's state is out of date and GitHub answers
+		// 405.
+	}{{0, false}, {1, false}, {0, true}} {
 		b.server.Mergeable(string(repo), 1, c.computing, c.stale, "")
 		done, err := b.merge(1)
 		require.NoError(t, err)
 		require.True(t, done.Conflict)
 		require.Contains(t, done.Reason, "has conflicts with main")
 	}
-	b.server.Mergeable(string(repo), 1, 1, false, "") // as after each push: the first look says nothing
+	b.server.Mergeable(string(repo), 1, 1, false, "") // as after each push, the first answer is null
 	status, err := b.host.Status(t.Context(), repo, branch)
 	require.NoError(t, err)
 	require.Equal(t, github.Distance{Ahead: 1, Behind: 1, Conflict: true}, status)
 	b.leavesNothing()
 }
 
-func TestARuleIsNoConflict(t *testing.T) {
+func TestMerge_RefusedByRule(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	branch, _ := b.work("t1")
@@ -98,7 +100,7 @@ func TestARuleIsNoConflict(t *testing.T) {
 	require.Contains(t, task.MessageOf(err), "approving review")
 }
 
-func TestABranchThatMovedIsNotMergedUnseen(t *testing.T) {
+func TestMerge_BranchMoved(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	branch, _ := b.work("t1")
@@ -109,7 +111,7 @@ func TestABranchThatMovedIsNotMergedUnseen(t *testing.T) {
 	require.True(t, done.Conflict, "GitHub's 409 is told as it was meant")
 }
 
-func TestStatusWithoutConflict(t *testing.T) {
+func TestStatus_NoConflict(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	branch, _ := b.work("t1")

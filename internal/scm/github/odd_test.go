@@ -16,7 +16,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// box is a sandbox as an agent has it: made from the host's bundle by omoi-agent's own code, and read by it.
+// box is a sandbox with a repository that omoi-agent's own code creates from the host's bundle and reads.
 type box struct {
 	*bench
 
@@ -31,12 +31,12 @@ func (b *bench) box(branch scm.Branch) *box {
 	x := &box{bench: b, dir: b.t.TempDir(), work: b.t.TempDir()}
 	x.repo = &agentconfig.Repo{Branch: branch.Name, Base: branch.Base, Bundle: filepath.Join(x.dir, "in.bundle")}
 	require.NoError(b.t, os.WriteFile(x.repo.Bundle, in.Bytes(), 0o600))
-	_, err := workspace.Prepare(b.t.Context(), x.dir, x.work, x.repo)
+	err := workspace.Prepare(b.t.Context(), x.dir, x.work, x.repo)
 	require.NoError(b.t, err)
 	return x
 }
 
-// collect gathers the work as the end of an attempt does, and opens the bundle.
+// collect gathers the work as at the end of an attempt, and opens the bundle.
 func (x *box) collect() (agentconfig.Collected, *os.File) {
 	x.t.Helper()
 	got, err := salvage.Collect(x.t.Context(), salvage.Config{Dir: x.dir, Workspace: x.work, Repo: x.repo})
@@ -47,7 +47,7 @@ func (x *box) collect() (agentconfig.Collected, *os.File) {
 	return got, out
 }
 
-// begin commits to main what the script of update-index lines says, and makes a branch of it.
+// begin commits files and index entries to main, and returns a task's branch from there.
 func (b *bench) begin(files map[string]string, entries ...string) scm.Branch {
 	b.t.Helper()
 	person := b.person("main")
@@ -65,8 +65,8 @@ func (b *bench) begin(files map[string]string, entries ...string) scm.Branch {
 
 const subCommit = "0123456789012345678901234567890123456789"
 
-// A submodule is an empty folder to the agent. What points at its commit is neither followed nor lost, and what an
-// agent writes into the folder is saved.
+// TestSubmodules checks that a submodule is an empty folder for the agent, that its commit stays unchanged, and that
+// files which the agent writes into the folder are saved.
 func TestSubmodules(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -89,7 +89,7 @@ func TestSubmodules(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(filepath.Join(x.work, "lib", "new.txt"), []byte("new"), 0o600))
 	got, bundle = x.collect()
-	require.Contains(t, strings.Join(got.Notes, " "), `"lib" is a repository of its own`)
+	require.Contains(t, strings.Join(got.Notes, " "), `"lib" is a separate repository`)
 	ref, err := b.host.Rescue(t.Context(), repo, "t1/1", bundle)
 	require.NoError(t, err)
 	require.Equal(t, "new", git(t, b.bare, "show", ref+":lib/new.txt"))
@@ -97,7 +97,7 @@ func TestSubmodules(t *testing.T) {
 
 const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
 
-// Files of Git LFS are their pointers to the agent, and go through as they are.
+// TestPointersOfLFS checks that the agent sees Git LFS files as pointers, which stay unchanged.
 func TestPointersOfLFS(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -117,7 +117,7 @@ func TestPointersOfLFS(t *testing.T) {
 	git(t, b.bare, "fsck", "--strict")
 }
 
-// refuses has the server refuse every push with GitHub's words.
+// refuses makes the server reject every push with these words.
 func (b *bench) refuses(words string) {
 	b.t.Helper()
 	require.NoError(b.t, os.MkdirAll(filepath.Join(b.bare, "hooks"), 0o750))
@@ -125,8 +125,9 @@ func (b *bench) refuses(words string) {
 	require.NoError(b.t, os.WriteFile(filepath.Join(b.bare, "hooks", "pre-receive"), []byte(hook), 0o700))
 }
 
-// What GitHub does not take is told with its words and what to do, and is final: nobody tries it for half an hour.
-func TestPushesThatGitHubRefuses(t *testing.T) {
+// TestPush_RefusedByGitHub checks that a rejected push is a conflict, which is not retried, with GitHub's words and the
+// next step.
+func TestPush_RefusedByGitHub(t *testing.T) {
 	t.Parallel()
 	for words, next := range map[string]string{
 		"error: File big.bin is 120.00 MB; this exceeds GitHub's file size limit of 100.00 MB\nerror: GH001: Large files detected.": "without that file",
@@ -150,8 +151,9 @@ func TestPushesThatGitHubRefuses(t *testing.T) {
 	}
 }
 
-// Commits of the branch are saved also where the agent left the branch and something uncommitted elsewhere.
-func TestWorkBesideTheBranchIsSavedWithIt(t *testing.T) {
+// TestRescue_KeepsCommitsOfTheBranch saves uncommitted work on another branch together with the commits of the task's
+// branch.
+func TestRescue_KeepsCommitsOfTheBranch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	branch := b.ensure("t1")

@@ -11,8 +11,8 @@ import (
 	githubtest "github.com/omoi-dev/omoi/internal/testkit/github"
 )
 
-// TestEveryLostAnswerLeavesOneBranchAndOnePull runs a task's calls once to count them, and then once for each of
-// them with that call's answer lost; every step is tried again, as Temporal does (P7).
+// TestEveryLostAnswerLeavesOneBranchAndOnePull counts the calls of a task, then repeats the task once for each call
+// with the answer of this call lost. Failed steps are retried, as under Temporal (P7).
 func TestEveryLostAnswerLeavesOneBranchAndOnePull(t *testing.T) {
 	t.Parallel()
 	plain := setup(t)
@@ -36,7 +36,7 @@ func TestEveryLostAnswerLeavesOneBranchAndOnePull(t *testing.T) {
 	}
 }
 
-// life is what a task asks of its host, each step again until it is done.
+// life makes the calls of a task, and retries each step until it succeeds.
 func (b *bench) life(before func()) {
 	b.t.Helper()
 	before()
@@ -50,12 +50,12 @@ func (b *bench) life(before func()) {
 	})
 	var dir string
 	b.again(func(context.Context) (err error) {
-		dir, err = b.trySandbox(branch.Name) //nolint:contextcheck // of the test
+		dir, err = b.trySandbox(branch.Name) //nolint:contextcheck // uses the test's context
 		return err
 	})
 	b.commit(dir, "a.txt", "a")
 	b.again(func(ctx context.Context) (err error) {
-		bundle := b.bundle(dir, branch.Base+".."+branch.Name) //nolint:contextcheck // of the test
+		bundle := b.bundle(dir, branch.Base+".."+branch.Name) //nolint:contextcheck // uses the test's context
 		_, err = b.host.Push(ctx, repo, branch.Name, bundle)
 		return err
 	})
@@ -69,7 +69,7 @@ func (b *bench) life(before func()) {
 	require.NoError(b.t, ctx.Err())
 }
 
-// again repeats a step that failed in a way that is worth it.
+// again retries a step that fails with [task.CodeUnavailable].
 func (b *bench) again(step func(context.Context) error) {
 	b.t.Helper()
 	var err error
@@ -82,8 +82,8 @@ func (b *bench) again(step func(context.Context) error) {
 	require.NoError(b.t, err)
 }
 
-// TestEveryLostAnswerLeavesSavedWorkOnItsBranch does the same with work that was saved beside its branch and is brought there: once
-// where the branch stands, and once where it is gone.
+// TestEveryLostAnswerLeavesSavedWorkOnItsBranch does the same for the promotion of rescued work, with an existing and
+// with a deleted branch.
 func TestEveryLostAnswerLeavesSavedWorkOnItsBranch(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(*bench, scm.Branch){
@@ -107,7 +107,7 @@ func TestEveryLostAnswerLeavesSavedWorkOnItsBranch(t *testing.T) {
 	}
 }
 
-// promoted brings saved work to its branch, with the answer of the n-th call lost; it answers the calls.
+// promoted promotes rescued work while the answer of the n-th call is lost, and returns the calls.
 func (b *bench) promoted(prepare func(*bench, scm.Branch), n int) []string {
 	b.t.Helper()
 	branch, ref, commit := b.rescued()

@@ -11,8 +11,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Promote moves the branch to a commit that ref holds, which is one of rescued work. The commits are on the server already, so
-// that nothing is fetched. See [scm.Host].
+// Promote fast-forwards the branch to a rescued commit that ref holds. The server has the commits already, so Promote
+// fetches nothing. See [scm.Host].
 func (h *Host) Promote(ctx context.Context, repo scm.Repo, branch, ref, commit string) (string, error) {
 	r, err := h.open(ctx, repo)
 	if err != nil {
@@ -25,7 +25,7 @@ func (h *Host) Promote(ctx context.Context, repo scm.Repo, branch, ref, commit s
 	switch {
 	case err != nil:
 		return "", err
-	case done: // the try before may have died in front of its note
+	case done: // an earlier call may have failed before see
 		return head, r.see(ctx, branch, head)
 	case head == "":
 		err = r.begin(ctx, branch, commit)
@@ -38,7 +38,7 @@ func (h *Host) Promote(ctx context.Context, repo scm.Repo, branch, ref, commit s
 	return commit, r.see(ctx, branch, commit)
 }
 
-// mustHold is [scm.ErrMoved] unless the commit is one of rescued work.
+// mustHold returns [scm.ErrMoved] unless ref is rescued work that contains the commit.
 func (r *repository) mustHold(ctx context.Context, ref, commit string) error {
 	gone := task.Errorf(task.CodeConflict, "Repository %s no longer has the saved work %s.", r.full(), ref).WithCause(scm.ErrMoved)
 	if !strings.HasPrefix(ref, rescueRefs) || commit == "" {
@@ -58,7 +58,8 @@ func (r *repository) mustHold(ctx context.Context, ref, commit string) error {
 	return err
 }
 
-// stands answers where the branch is, and whether it holds the commit already. [scm.ErrMoved]: it has others.
+// stands returns the head of the branch, and whether the branch contains the commit already. [scm.ErrMoved]: the branch
+// has other commits.
 func (r *repository) stands(ctx context.Context, branch, commit string) (head string, done bool, err error) {
 	head, err = r.ref(ctx, headsRefs+branch)
 	if err != nil || head == "" || head == commit {
@@ -74,16 +75,17 @@ func (r *repository) stands(ctx context.Context, branch, commit string) (head st
 	return head, found.GetStatus() != "ahead", nil
 }
 
-// begin makes the branch again. Where somebody else was faster, the next try looks at what he made.
+// begin creates the branch again. If another user creates it at the same time, begin returns an error, and the next
+// call starts from their branch.
 func (r *repository) begin(ctx context.Context, branch, commit string) error {
 	there, err := r.create(ctx, headsRefs+branch, commit)
 	if err == nil && there != commit {
-		err = task.Errorf(task.CodeUnavailable, "Branch %s of %s was created again meanwhile.", branch, r.full())
+		err = task.Errorf(task.CodeUnavailable, "Cannot restore branch %s of %s: another user created it at the same time.", branch, r.full())
 	}
 	return err
 }
 
-// move moves the branch, forward only.
+// move fast-forwards the branch.
 func (r *repository) move(ctx context.Context, branch, commit string) error {
 	name := headsRefs + branch
 	_, _, err := r.api.Git.UpdateRef(ctx, r.owner, r.name, &gh.Reference{Ref: &name, Object: &gh.GitObject{SHA: &commit}}, false)
@@ -96,7 +98,7 @@ func (r *repository) move(ctx context.Context, branch, commit string) error {
 	return r.ruled(says(err)+".", err)
 }
 
-// see notes where omoi has the branch, so that it is made again there.
+// see updates the ref below [seenRefs], from which EnsureBranch restores the branch.
 func (r *repository) see(ctx context.Context, branch, commit string) error {
 	name := seenRefs + branch
 	there, err := r.create(ctx, name, commit)

@@ -13,7 +13,7 @@ import (
 	githubtest "github.com/omoi-dev/omoi/internal/testkit/github"
 )
 
-// rescued makes a branch that takes no push, and work that was saved beside it: a commit, and what was not committed on top.
+// rescued creates a protected branch, and rescued work for it: a commit, and uncommitted work on top.
 func (b *bench) rescued() (branch scm.Branch, ref, commit string) {
 	b.t.Helper()
 	branch = b.ensure("t1")
@@ -22,14 +22,15 @@ func (b *bench) rescued() (branch scm.Branch, ref, commit string) {
 	commit = b.commit(dir, "agent.txt", "agent")
 	_, err := b.host.Push(b.t.Context(), repo, branch.Name, b.bundle(dir, branch.Name))
 	requireCode(b.t, task.CodeConflict, err)
-	git(b.t, b.bare, "update-ref", "refs/omoi/heads/"+branch.Name, branch.Base) // the push left its note, and not its work
+	// The push wrote its ref below refs/omoi/heads only.
+	git(b.t, b.bare, "update-ref", "refs/omoi/heads/"+branch.Name, branch.Base)
 	git(b.t, dir, "update-ref", "refs/omoi/rescue", b.commit(dir, "half.txt", "not committed"))
 	ref, err = b.host.Rescue(b.t.Context(), repo, "t1/1", b.bundle(dir, branch.Base+"..refs/omoi/rescue"))
 	require.NoError(b.t, err)
 	return branch, ref, commit
 }
 
-func TestSavedWorkIsPublishedOnceTheRulesLetIt(t *testing.T) {
+func TestPromote_AfterRulesChange(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	branch, ref, commit := b.rescued()
@@ -51,7 +52,7 @@ func TestSavedWorkIsPublishedOnceTheRulesLetIt(t *testing.T) {
 	b.leavesNothing()
 }
 
-func TestSavedWorkIsPutOnABranchThatIsGone(t *testing.T) {
+func TestPromote_RestoresDeletedBranch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	branch, ref, commit := b.rescued()
@@ -61,8 +62,9 @@ func TestSavedWorkIsPutOnABranchThatIsGone(t *testing.T) {
 	require.Equal(t, commit, head)
 }
 
-// Whoever makes the branch again at the same time is not taken for ourselves: the next try goes on from there.
-func TestSavedWorkIsNotLostWhereTheBranchIsMadeMeanwhile(t *testing.T) {
+// TestPromote_BranchCreatedMeanwhile checks that a branch which another user creates during the call is an error, and
+// that the next call starts from it.
+func TestPromote_BranchCreatedMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	branch, ref, commit := b.rescued()
@@ -82,15 +84,15 @@ func TestSavedWorkIsNotLostWhereTheBranchIsMadeMeanwhile(t *testing.T) {
 	require.Equal(t, commit, b.head("refs/heads/"+branch.Name))
 }
 
-func TestSavedWorkDoesNotReplaceAnothers(t *testing.T) {
+func TestPromote_KeepsCommitsOfOthers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	branch, ref, commit := b.rescued()
 	require.NoError(t, b.server.Unprotect(string(repo)))
 	for _, c := range [][2]string{
-		{"refs/omoi/rescue/t1/9", commit},                 // there is none
-		{"refs/heads/main", commit},                       // no saved work
-		{ref, "0123456789012345678901234567890123456789"}, // not in it
+		{"refs/omoi/rescue/t1/9", commit},                 // no such ref
+		{"refs/heads/main", commit},                       // not rescued work
+		{ref, "0123456789012345678901234567890123456789"}, // not in the rescued work
 	} {
 		_, err := b.host.Promote(t.Context(), repo, branch.Name, c[0], c[1])
 		require.ErrorIs(t, err, scm.ErrMoved)
@@ -105,8 +107,8 @@ func TestSavedWorkDoesNotReplaceAnothers(t *testing.T) {
 	require.Equal(t, theirs, b.head("refs/heads/"+branch.Name))
 }
 
-// Whoever pushes between the look and the move is not overwritten either.
-func TestAPushWhileSavedWorkIsPublished(t *testing.T) {
+// TestPromote_PushMeanwhile checks that a push between the read and the update of the branch is not overwritten.
+func TestPromote_PushMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	branch, ref, commit := b.rescued()

@@ -11,15 +11,15 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Marks of the part of a pull request's text that is omoi's. What stands around it is left alone.
+// markBegin and markEnd enclose omoi's part of the body of a pull request. omoi changes no other part.
 const (
 	markBegin = "<!-- omoi:begin -->"
 	markEnd   = "<!-- omoi:end -->"
 )
 
-// EnsurePull answers the pull request of a head branch. One that is open is adopted, one that was closed is
-// opened again, and only where there is none, or the last one was merged before the newest commits, one is
-// made. The text of one that is there is brought up to date, without what people wrote into it.
+// EnsurePull returns the pull request of a head branch. EnsurePull adopts an open one and reopens a closed one.
+// EnsurePull creates a pull request if none exists, or if the last one was merged without the newest commits.
+// EnsurePull updates omoi's part of the body of an existing one.
 func (h *Host) EnsurePull(ctx context.Context, repo scm.Repo, pull scm.PullRequest) (scm.PullRequest, error) {
 	r, err := h.open(ctx, repo)
 	if err != nil {
@@ -50,7 +50,8 @@ func (r *repository) ensurePull(ctx context.Context, pull scm.PullRequest, commi
 	made, _, err := r.api.PullRequests.Create(ctx, r.owner, r.name, &gh.NewPullRequest{
 		Title: &pull.Title, Head: &pull.Head, Base: &pull.Base, Body: &body,
 	})
-	if statusOf(err) == http.StatusUnprocessableEntity { // there already, if an answer was lost or the list was stale
+	// Created by a call whose answer was lost, or not in the list yet.
+	if statusOf(err) == http.StatusUnprocessableEntity {
 		if there, lerr := r.pullFor(ctx, pull.Head, commit); lerr != nil || there != nil {
 			return r.refresh(ctx, there, pull, lerr)
 		}
@@ -58,7 +59,7 @@ func (r *repository) ensurePull(ctx context.Context, pull scm.PullRequest, commi
 	return made, r.told(err, "open a pull request for "+pull.Head)
 }
 
-// pullFor answers the pull request that a branch has, nil if it needs a new one.
+// pullFor returns the pull request of a branch, nil if the branch needs a new one.
 func (r *repository) pullFor(ctx context.Context, branch, commit string) (*gh.PullRequest, error) {
 	if r.login == "" {
 		if _, err := r.look(ctx); err != nil {
@@ -73,7 +74,7 @@ func (r *repository) pullFor(ctx context.Context, branch, commit string) (*gh.Pu
 	}
 	var last *gh.PullRequest
 	for _, p := range all {
-		if p.GetHead().GetRef() != branch { // a server that does not know the filter
+		if p.GetHead().GetRef() != branch { // the server ignores the filter
 			continue
 		}
 		if p.GetState() == "open" {
@@ -84,12 +85,12 @@ func (r *repository) pullFor(ctx context.Context, branch, commit string) (*gh.Pu
 		}
 	}
 	if last != nil && last.MergedAt != nil && last.GetHead().GetSHA() != commit {
-		return nil, nil //nolint:nilnil // it was merged and is over; the new commits need one of their own
+		return nil, nil //nolint:nilnil // the new commits need another pull request
 	}
 	return last, nil
 }
 
-// refresh brings the text of a pull request up to date, and opens it again if a person closed it.
+// refresh updates the body of a pull request, and reopens it if a user closed it.
 func (r *repository) refresh(ctx context.Context, there *gh.PullRequest, want scm.PullRequest, err error) (*gh.PullRequest, error) {
 	if err != nil || there.MergedAt != nil {
 		return there, err
@@ -116,7 +117,7 @@ func marked(body string) string {
 	return markBegin + "\n" + strings.TrimSpace(body) + "\n" + markEnd + "\n"
 }
 
-// merged puts the new text in place of the old one. Where a person removed the marks, nothing is changed.
+// merged returns the body old with omoi's part replaced. A body without the marks stays unchanged: a user removed them.
 func merged(old, body string) string {
 	begin, end := strings.Index(old, markBegin), strings.Index(old, markEnd)
 	switch {

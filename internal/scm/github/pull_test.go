@@ -20,7 +20,7 @@ func (b *bench) pull(branch, body string) scm.PullRequest {
 	return made
 }
 
-func TestOneBranchHasOnePull(t *testing.T) {
+func TestEnsurePull_OnePerBranch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	branch, _ := b.work("t1")
@@ -39,8 +39,8 @@ func TestOneBranchHasOnePull(t *testing.T) {
 	require.NotContains(t, body, "first")
 }
 
-// A project may begin its branches elsewhere than at the default branch: what is there already is no work of the task.
-func TestWorkIsCountedFromTheBranchThatItBeganFrom(t *testing.T) {
+// TestAhead_FromOtherBase checks that commits which the base branch already had do not count as work of the task.
+func TestAhead_FromOtherBase(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	git(t, b.bare, "branch", "develop", "main")
@@ -66,7 +66,7 @@ func TestWorkIsCountedFromTheBranchThatItBeganFrom(t *testing.T) {
 	requireCode(t, task.CodeInvalid, err)
 }
 
-func TestWhatAPersonWroteInsteadStays(t *testing.T) {
+func TestEnsurePull_KeepsBodyWithoutMarks(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	branch, _ := b.work("t1")
@@ -76,7 +76,7 @@ func TestWhatAPersonWroteInsteadStays(t *testing.T) {
 	require.Equal(t, "theirs alone", b.server.Pulls(string(repo))[0].Body)
 }
 
-func TestAClosedPullIsOpenedAgain(t *testing.T) {
+func TestEnsurePull_ReopensClosed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	branch, _ := b.work("t1")
@@ -86,7 +86,7 @@ func TestAClosedPullIsOpenedAgain(t *testing.T) {
 	require.Len(t, b.server.Pulls(string(repo)), 1)
 }
 
-func TestAMergedPullIsOver(t *testing.T) {
+func TestEnsurePull_AfterMerge(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	branch, _ := b.work("t1")
@@ -102,15 +102,16 @@ func TestAMergedPullIsOver(t *testing.T) {
 	require.Equal(t, 2, b.pull(branch.Name, "second").Number, "commits that came after the merge need one of their own")
 }
 
-// A list that does not show a pull request yet: it is found when GitHub refuses a second one.
-func TestAPullThatTheListDidNotShow(t *testing.T) {
+// TestEnsurePull_ListLagsBehind checks that a pull request missing in the list is found when GitHub rejects a second
+// one.
+func TestEnsurePull_ListLagsBehind(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	branch, _ := b.work("t1")
 	b.server.Break(githubtest.Fault{Call: "POST pulls", Lose: true})
 	_, err := b.host.EnsurePull(t.Context(), repo, scm.PullRequest{Title: "x", Head: branch.Name})
 	requireCode(t, task.CodeUnavailable, err)
-	b.server.Hide(2) // before and after it is refused
+	b.server.Hide(2) // before and after the rejection
 	_, err = b.host.EnsurePull(t.Context(), repo, scm.PullRequest{Title: "x", Head: branch.Name})
 	requireCode(t, task.CodeUnavailable, err)
 	b.server.Hide(1)
@@ -118,14 +119,14 @@ func TestAPullThatTheListDidNotShow(t *testing.T) {
 	require.Len(t, b.server.Pulls(string(repo)), 1)
 }
 
-func TestAServerThatHangsIsUnavailable(t *testing.T) {
+func TestCheck_Timeout(t *testing.T) {
 	t.Parallel()
 	hub, err := github.New(github.Config{URL: setup(t).server.URL, HTTP: &http.Client{Timeout: time.Nanosecond}}, users{who: token})
 	require.NoError(t, err)
 	requireCode(t, task.CodeUnavailable, hub.As(scm.Owner{UserID: who}).Check(t.Context(), repo))
 }
 
-func TestLimitsAreErrorsWithATime(t *testing.T) {
+func TestCheck_RateLimit(t *testing.T) {
 	t.Parallel()
 	for _, f := range []githubtest.Fault{
 		{Status: 403, Secondary: true, RetryAfter: 42, Message: "You have exceeded a secondary rate limit."},

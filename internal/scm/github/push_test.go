@@ -27,12 +27,13 @@ func gitStdin(t *testing.T, dir, in string, args ...string) {
 	require.NoError(t, err, string(out))
 }
 
-func TestPushTwiceIsOnePush(t *testing.T) {
+func TestPush_Repeated(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	branch, head := b.work("t1")
 	dir := b.sandbox(branch.Name)
-	for _, revs := range [][]string{{branch.Name}, {branch.Base + ".." + branch.Name}} { // whole, then thin
+	// Whole history, then new commits only.
+	for _, revs := range [][]string{{branch.Name}, {branch.Base + ".." + branch.Name}} {
 		got, err := b.host.Push(t.Context(), repo, branch.Name, b.bundle(dir, revs...))
 		require.NoError(t, err)
 		require.Equal(t, head, got)
@@ -44,7 +45,7 @@ func TestPushTwiceIsOnePush(t *testing.T) {
 	b.leavesNothing()
 }
 
-func TestAForcePushByAPersonIsAConflict(t *testing.T) {
+func TestPush_AfterForcePush(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	branch := b.ensure("t1")
@@ -67,7 +68,7 @@ func TestAForcePushByAPersonIsAConflict(t *testing.T) {
 	b.leavesNothing()
 }
 
-func TestABranchThatIsDeletedUnderUsIsPushedAgain(t *testing.T) {
+func TestPush_RestoresDeletedBranch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	branch := b.ensure("t1")
@@ -80,7 +81,7 @@ func TestABranchThatIsDeletedUnderUsIsPushedAgain(t *testing.T) {
 	require.Equal(t, head, b.head("refs/heads/"+branch.Name))
 }
 
-func TestAProtectedBranchSaysSo(t *testing.T) {
+func TestPush_ProtectedBranch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	branch := b.ensure("t1")
@@ -93,7 +94,7 @@ func TestAProtectedBranchSaysSo(t *testing.T) {
 	require.Contains(t, task.MessageOf(err), "settings/rules")
 }
 
-func TestRescueKeepsWhatWasRescuedBefore(t *testing.T) {
+func TestRescue_KeepsEarlierWork(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	branch := b.ensure("t1")
@@ -108,7 +109,7 @@ func TestRescueKeepsWhatWasRescuedBefore(t *testing.T) {
 	}
 }
 
-func TestADamagedBundleChangesNothing(t *testing.T) {
+func TestPush_DamagedBundle(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	branch := b.ensure("t1")
@@ -117,7 +118,7 @@ func TestADamagedBundleChangesNothing(t *testing.T) {
 	require.Equal(t, branch.Base, b.head("refs/heads/"+branch.Name))
 }
 
-func TestGitFailuresAreClassed(t *testing.T) {
+func TestBundle_HTTPStatus(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		status int
@@ -138,7 +139,7 @@ func TestGitFailuresAreClassed(t *testing.T) {
 	}
 }
 
-func TestBundleOfABranchThatIsNotThere(t *testing.T) {
+func TestBundle_MissingBranch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	requireCode(t, task.CodeInvalid, b.host.Bundle(t.Context(), repo, "feature/none", "", io.Discard))
@@ -146,8 +147,8 @@ func TestBundleOfABranchThatIsNotThere(t *testing.T) {
 	b.leavesNothing()
 }
 
-// The name of a branch is a caller's: it leads nowhere else.
-func TestANameDoesNotLeadOutOfTheRepository(t *testing.T) {
+// TestStatus_NameOutsideOfRepository checks that a branch name cannot address another repository.
+func TestStatus_NameOutsideOfRepository(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	_, err := b.server.Add("acme/other")
@@ -169,7 +170,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-func TestNobodysTokenIsUsed(t *testing.T) {
+func TestCheck_NoTokenOfTheUser(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	other := b.host.As(scm.Owner{UserID: "somebody else"})
@@ -177,7 +178,7 @@ func TestNobodysTokenIsUsed(t *testing.T) {
 	require.Empty(t, b.server.Calls(), "nobody was asked")
 }
 
-// TestTheTokenIsInNoCommandLineOrEnvironment looks at every process while git asks the server (P8).
+// TestTheTokenIsInNoCommandLineOrEnvironment reads /proc of all processes while git contacts the server (P8).
 func TestTheTokenIsInNoCommandLineOrEnvironment(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
@@ -203,7 +204,7 @@ func TestTheTokenIsInNoCommandLineOrEnvironment(t *testing.T) {
 	}
 }
 
-// TestAnotherServerIsNotGivenTheToken lets the server send git elsewhere, as a renamed repository does.
+// TestAnotherServerIsNotGivenTheToken redirects git to another server, as for a renamed repository.
 func TestAnotherServerIsNotGivenTheToken(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

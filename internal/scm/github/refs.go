@@ -20,9 +20,9 @@ const (
 	pageSize   = 100
 )
 
-// ref answers the commit at a ref, "" if there is none.
+// ref returns the commit of a ref, "" if the ref does not exist.
 func (r *repository) ref(ctx context.Context, name string) (string, error) {
-	if strings.Contains(name, "..") { // git has no such ref, and the address would lead out of the repository
+	if strings.Contains(name, "..") { // invalid in Git, and the request would leave the repository
 		return "", nil
 	}
 	found, _, err := r.api.Git.GetRef(ctx, r.owner, r.name, name)
@@ -31,7 +31,7 @@ func (r *repository) ref(ctx context.Context, name string) (string, error) {
 		return found.GetObject().GetSHA(), nil
 	case status == http.StatusNotFound:
 		return "", nil
-	case status == http.StatusConflict: // of a repository without a commit
+	case status == http.StatusConflict: // the repository has no commits
 		return "", r.empty(err)
 	}
 	return "", r.told(err, "look at "+name)
@@ -41,7 +41,7 @@ func (r *repository) empty(cause error) error {
 	return task.Invalid("repo", "Repository %s has no branches: it has no commits yet. Next: make a first commit at %s", r.full(), r.page("")).WithCause(cause)
 }
 
-// refs answers every ref that begins with prefix, and its commit.
+// refs returns the refs that begin with prefix, and their commits.
 func (r *repository) refs(ctx context.Context, prefix string) (map[string]string, error) {
 	all, opts := map[string]string{}, &gh.ReferenceListOptions{Ref: strings.TrimPrefix(prefix, "refs/"), ListOptions: gh.ListOptions{PerPage: pageSize}}
 	for {
@@ -59,13 +59,13 @@ func (r *repository) refs(ctx context.Context, prefix string) (map[string]string
 	}
 }
 
-// create makes a ref, or finds it made; it answers the commit at which it is then.
+// create creates a ref and returns its commit. If the ref exists already, create returns the existing commit.
 func (r *repository) create(ctx context.Context, name, commit string) (string, error) {
 	_, _, err := r.api.Git.CreateRef(ctx, r.owner, r.name, &gh.Reference{Ref: &name, Object: &gh.GitObject{SHA: &commit}})
 	if err == nil {
 		return commit, nil
 	}
-	if statusOf(err) == http.StatusUnprocessableEntity { // there already, if an answer was lost
+	if statusOf(err) == http.StatusUnprocessableEntity { // created by a call whose answer was lost
 		if there, rerr := r.ref(ctx, name); rerr != nil || there != "" {
 			return there, rerr
 		}
@@ -73,7 +73,7 @@ func (r *repository) create(ctx context.Context, name, commit string) (string, e
 	return "", r.told(err, "make "+name)
 }
 
-// remove deletes a ref; one that is not there is success.
+// remove deletes a ref. A missing ref is a success.
 func (r *repository) remove(ctx context.Context, name string) error {
 	_, err := r.api.Git.DeleteRef(ctx, r.owner, r.name, name)
 	if status := statusOf(err); status == http.StatusNotFound || status == http.StatusUnprocessableEntity {
@@ -87,8 +87,8 @@ func (r *repository) remove(ctx context.Context, name string) error {
 // point is a branch and its commit.
 type point struct{ name, commit string }
 
-// source is where new branches begin: the branch asked for, else the default one, else the first usual one, else the first. It
-// refuses a repository that cannot be written.
+// source returns the start of new branches: the branch from, else the default branch, else the first of
+// [scm.UsualBranches], else the first branch. A repository that omoi cannot push to is an error.
 func (r *repository) source(ctx context.Context, from string) (point, error) {
 	found, err := r.look(ctx)
 	if err != nil {
@@ -115,11 +115,11 @@ func (r *repository) source(ctx context.Context, from string) (point, error) {
 	return point{some[0].GetName(), some[0].GetCommit().GetSHA()}, nil
 }
 
-// mustExist is [task.CodeInvalid] for a branch that is not there.
+// mustExist returns a branch with its commit. A missing branch is [task.CodeInvalid].
 func (r *repository) mustExist(ctx context.Context, branch string) (point, error) {
 	commit, err := r.ref(ctx, headsRefs+branch)
 	if err == nil && commit == "" {
-		err = task.Invalid("branch", "Repository %s has no branch %q. Next: look at %s", r.full(), branch, r.page("branches"))
+		err = task.Invalid("branch", "Repository %s has no branch %q. Next: see %s", r.full(), branch, r.page("branches"))
 	}
 	return point{branch, commit}, err
 }

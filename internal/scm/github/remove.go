@@ -8,7 +8,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// RemoveEmptyBranch removes the branch that the repository records for a task if it has no commit of its own. See [scm.Host].
+// RemoveEmptyBranch removes the branches that the repository records for a task, if they have no commits of their own.
+// See [scm.Host].
 func (h *Host) RemoveEmptyBranch(ctx context.Context, repo scm.Repo, taskID string) error {
 	r, all, err := h.recorded(ctx, repo, taskID)
 	if err != nil {
@@ -31,7 +32,7 @@ func (h *Host) RemoveEmptyBranch(ctx context.Context, repo scm.Repo, taskID stri
 	return r.removeAll(ctx, empty)
 }
 
-// RemoveRefs removes the refs below refs/omoi/ that are of one task alone. See [scm.Host].
+// RemoveRefs removes the refs below refs/omoi/ that belong to one task only. See [scm.Host].
 func (h *Host) RemoveRefs(ctx context.Context, repo scm.Repo, taskID string) error {
 	r, all, err := h.recorded(ctx, repo, taskID)
 	if err != nil {
@@ -61,11 +62,11 @@ func (h *Host) RemoveRefs(ctx context.Context, repo scm.Repo, taskID string) err
 	if err := r.removeAll(ctx, gone); err != nil {
 		return err
 	}
-	return r.removeAll(ctx, mine) // the records last: a removal that is cut off finds the others by them
+	return r.removeAll(ctx, mine) // records last: after an interrupted call, the next one finds the other refs by them
 }
 
-// removeAll deletes refs while they are at their commits; one that was moved meanwhile stays. The REST API deletes a ref wherever
-// it is, git compares and deletes at once.
+// removeAll deletes refs that still point to their commits; a ref that moved stays. removeAll uses git, which compares
+// and deletes atomically. The REST API deletes a ref at any commit.
 func (r *repository) removeAll(ctx context.Context, refs map[string]string) error {
 	if len(refs) == 0 {
 		return nil

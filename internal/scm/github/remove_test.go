@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRemoveEmptyBranch removes a branch that omoi recorded and that has no commit of its own; a retry gets it back.
+// TestRemoveEmptyBranch removes a recorded branch without commits of its own; a retry gets the branch back.
 func TestRemoveEmptyBranch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -24,7 +24,7 @@ func TestRemoveEmptyBranch(t *testing.T) {
 	require.Equal(t, empty, b.ensure("empty"))
 }
 
-// TestRemoveEmptyBranch_KeepsOneThatMoves between the look at its commit and its deletion.
+// TestRemoveEmptyBranch_KeepsOneThatMoves moves the branch between the read of its commit and its deletion.
 func TestRemoveEmptyBranch_KeepsOneThatMoves(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -42,7 +42,7 @@ func TestRemoveEmptyBranch_KeepsOneThatMoves(t *testing.T) {
 	require.Equal(t, head, b.head(branch.Name))
 }
 
-// TestRemoveRefs removes the refs of a task alone; branches stay.
+// TestRemoveRefs removes the refs of one task; branches stay.
 func TestRemoveRefs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -57,7 +57,7 @@ func TestRemoveRefs(t *testing.T) {
 	require.ElementsMatch(t, []string{first.Name, second.Name}, b.branches())
 }
 
-// TestRemoveRefs_KeepsOneThatMoves between the look at its commit and its deletion.
+// TestRemoveRefs_KeepsOneThatMoves moves the ref between the read of its commit and its deletion.
 func TestRemoveRefs_KeepsOneThatMoves(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

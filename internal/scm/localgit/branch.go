@@ -17,8 +17,8 @@ const (
 )
 
 // EnsureBranch returns the branch of a task: the recorded one, restored if it was deleted, or a new one from the base
-// branch under a free name. A branch that a user has checked out is [task.CodeConflict]: an agent's work could not be
-// pushed to it.
+// branch under a free name. A branch that a user has checked out is [scm.ErrCheckedOut]: an agent's work could not be pushed
+// to it.
 func (h *Host) EnsureBranch(ctx context.Context, req scm.BranchRequest) (scm.Branch, error) {
 	if !safeID(req.TaskID) {
 		return scm.Branch{}, task.Invalid("task_id", "Task id %q cannot own a branch.", req.TaskID)
@@ -37,8 +37,9 @@ func (h *Host) EnsureBranch(ctx context.Context, req scm.BranchRequest) (scm.Bra
 	case err != nil:
 		return scm.Branch{}, err
 	case name != "":
-		if err := r.refuseCheckedOut(ctx, name); err != nil {
-			return scm.Branch{}, err
+		if busy := r.refuseCheckedOut(ctx, name); busy != nil {
+			head, err := r.resolve(ctx, headsRefs+name)
+			return scm.Branch{Name: name, Base: base, Head: head}, cmp.Or(err, busy)
 		}
 		return r.restore(ctx, name, base)
 	case req.Known != "":
@@ -106,7 +107,7 @@ func (r *repository) adopt(ctx context.Context, req scm.BranchRequest) (scm.Bran
 }
 
 func (r *repository) newBranch(ctx context.Context, req scm.BranchRequest) (scm.Branch, error) {
-	source, err := r.source(ctx, req.From)
+	source, err := r.start(ctx, req)
 	if err != nil {
 		return scm.Branch{}, err
 	}
@@ -144,7 +145,19 @@ func (r *repository) record(ctx context.Context, taskID, how string, b scm.Branc
 	return b, nil
 }
 
-// source returns the commit at which a new branch starts.
+// start returns the commit at which the new branch of a task starts.
+func (r *repository) start(ctx context.Context, req scm.BranchRequest) (string, error) {
+	if req.At == "" {
+		return r.source(ctx, req.From)
+	}
+	commit, err := r.resolve(ctx, req.At)
+	if err == nil && commit == "" {
+		err = task.Errorf(task.CodeConflict, "Repository %s no longer has commit %s, at which the branch of the task starts. Next: create a task with omoi run", r.path, req.At)
+	}
+	return commit, err
+}
+
+// source returns the head of the branch from.
 func (r *repository) source(ctx context.Context, from string) (string, error) {
 	name, err := r.baseBranch(ctx, from)
 	if err != nil {

@@ -1,9 +1,11 @@
 package localgit_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -233,11 +235,54 @@ func TestABranchThatAPersonHasCheckedOutIsRefused(t *testing.T) {
 	made, err := b.host.EnsureBranch(t.Context(), b.request("01-task"))
 	require.NoError(t, err)
 	git(t, b.path, "switch", "--quiet", made.Name)
-	_, err = b.host.EnsureBranch(t.Context(), b.request("01-task"))
+	busy, err := b.host.EnsureBranch(t.Context(), b.request("01-task"))
 	require.Equal(t, task.CodeConflict, task.CodeOf(err))
+	require.ErrorIs(t, err, scm.ErrCheckedOut)
 	require.ErrorContains(t, err, "switch --detach")
+	require.Equal(t, made, busy)
 	git(t, b.path, "switch", "--quiet", "--detach")
 	again, err := b.host.EnsureBranch(t.Context(), b.request("01-task"))
 	require.NoError(t, err)
 	require.Equal(t, made.Name, again.Name)
+}
+
+func TestEnsureBranch_StartsAtACommit(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	began := b.head("main")
+	b.commit(b.path, "later.txt", "later")
+	first := b.ensure("t1")
+	req := b.request("t1-1")
+	req.At = began
+	want := scm.Branch{Name: first.Name + "-2", Base: began, Head: began}
+	for range 2 {
+		got, err := b.host.EnsureBranch(t.Context(), req)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	req.Known, req.At = want.Name, b.head("main")
+	got, err := b.host.EnsureBranch(t.Context(), req)
+	require.NoError(t, err)
+	require.Equal(t, want, got, "a branch that exists stays where it is")
+	require.Equal(t, first, b.ensure("t1"))
+
+	req = b.request("t2")
+	req.At = strings.Repeat("a", 40)
+	_, err = b.host.EnsureBranch(t.Context(), req)
+	requireCode(t, task.CodeConflict, err)
+	require.ErrorContains(t, err, "no longer has commit aaaa")
+}
+
+func TestBundleHead(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{nil, {"--object-format=sha256"}} {
+		b := setup(t, args...)
+		b.commit(b.path, "a.txt", "a")
+		branch := b.ensure("t1")
+		var bundle bytes.Buffer
+		require.NoError(t, b.host.Bundle(t.Context(), b.repo, branch.Name, "", &bundle))
+		require.Equal(t, branch.Head, scm.BundleHead(bundle.Bytes(), branch.Name))
+		require.Empty(t, scm.BundleHead(bundle.Bytes(), "main"))
+	}
+	require.Empty(t, scm.BundleHead([]byte("no bundle"), "main"))
 }

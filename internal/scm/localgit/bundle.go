@@ -133,7 +133,8 @@ func (r *repository) refuseCheckedOut(ctx context.Context, branch string) error 
 			folder = rest
 		}
 		if line == "branch "+headsRefs+branch {
-			return task.Errorf(task.CodeConflict, "Branch %s is checked out in %s. Next: git -C %s switch --detach, then retry the task", branch, folder, folder)
+			return task.Errorf(task.CodeConflict, "Branch %s is checked out in %s. Next: git -C %s switch --detach, then retry the task", branch, folder, folder).
+				WithCause(scm.ErrCheckedOut)
 		}
 	}
 	return nil

@@ -51,7 +51,7 @@ func (b *bench) box(branch scm.Branch) *box {
 	in := &box{bench: b, dir: dir, work: filepath.Join(dir, "work"), weighs: bundle.Len()}
 	in.repo = &agentconfig.Repo{Branch: branch.Name, Base: branch.Base, Bundle: filepath.Join(dir, "in.bundle")}
 	require.NoError(b.t, os.WriteFile(in.repo.Bundle, bundle.Bytes(), 0o600))
-	_, err := workspace.Prepare(b.t.Context(), dir, in.work, in.repo)
+	err := workspace.Prepare(b.t.Context(), dir, in.work, in.repo)
 	require.NoError(b.t, err)
 	git(b.t, in.work, "fsck", "--strict")
 	git(b.t, filepath.Join(dir, workspace.OriginName), "fsck", "--strict")

@@ -16,21 +16,22 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Note is what a person says of a trajectory that is added.
+// Note is the label that a user gives to a trajectory.
 type Note struct {
 	Name, Reason, Twin string
 	Label              supervise.Label
 	Apart              bool
-	Attempt            int   // 0: the newest with events
-	Until              int64 // last event; 0: all
+	Attempt            int   // 0: the newest attempt with events
+	Until              int64 // last sequence; 0: all events
 	Speed              float64
 }
 
-// Of makes a trajectory of a task's stored events.
+// Of returns the trajectory of a task's stored events. An error is returned if no events match, or if the label is
+// incomplete.
 func Of(t *task.Task, events []event.Event, note Note) (Trajectory, error) {
 	events = attempt(events, &note)
 	if len(events) == 0 {
-		return Trajectory{}, errors.New("there are no such events; omoi logs shows what there is")
+		return Trajectory{}, errors.New("the attempt has no such events. Next: list them with omoi logs")
 	}
 	out := Trajectory{
 		Name: note.Name, Label: note.Label, Reason: note.Reason, Twin: note.Twin, Apart: note.Apart, Agent: t.Agent, Speed: note.Speed,
@@ -53,7 +54,7 @@ func Of(t *task.Task, events []event.Event, note Note) (Trajectory, error) {
 	return out, out.check()
 }
 
-// attempt are the events of one attempt.
+// attempt returns the events of one attempt.
 func attempt(events []event.Event, note *Note) []event.Event {
 	if note.Attempt == 0 {
 		for _, e := range events {
@@ -65,7 +66,7 @@ func attempt(events []event.Event, note *Note) []event.Event {
 	})
 }
 
-// limitsOnly keeps of an execution_config what says something of the task.
+// limitsOnly returns execution_config without the keys that no analysis reads.
 func limitsOnly(execution json.RawMessage) json.RawMessage {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(execution, &all) != nil {
@@ -81,7 +82,7 @@ func limitsOnly(execution json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// Fields of events that no judgement looks at, and how long the others may be.
+// longest is the maximum bytes of a string in the data of an event.
 const longest = 6000
 
 var dropped = []string{ //nolint:gochecknoglobals // a table
@@ -89,7 +90,7 @@ var dropped = []string{ //nolint:gochecknoglobals // a table
 	"tool_input", "original_event_type", "spec_id",
 }
 
-// slim drops and cuts what no judgement looks at.
+// slim removes fields that no analysis reads, and cuts long strings.
 func slim(data json.RawMessage) (json.RawMessage, error) {
 	var v map[string]any
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -128,7 +129,7 @@ func shorten(v map[string]any) {
 
 var folder = regexp.MustCompile(`/[A-Za-z0-9_./-]*?/(?:workspace|work)(/|\b)`)
 
-// cleaner takes out what names the place where a trajectory was recorded.
+// cleaner returns a function that replaces IDs and folders of the recording installation.
 func cleaner(t *task.Task, events []event.Event) func(json.RawMessage) json.RawMessage {
 	pairs := []string{t.ID, "task"}
 	for i := range events {
@@ -144,10 +145,10 @@ func cleaner(t *task.Task, events []event.Event) func(json.RawMessage) json.RawM
 
 var fileName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{2,60}$`)
 
-// Save writes a trajectory into a folder; one of that name must not be there.
+// Save writes a trajectory into a new file of dir and returns its path. Save returns an error if the file exists.
 func Save(dir string, t *Trajectory) (string, error) {
 	if !fileName.MatchString(t.Name) {
-		return "", fmt.Errorf("%q is no name for a trajectory: use small letters, digits and hyphens", t.Name)
+		return "", fmt.Errorf("invalid name %q of a trajectory: use 3 to 61 lowercase letters, digits and hyphens", t.Name)
 	}
 	raw, err := t.Bytes()
 	if err != nil {

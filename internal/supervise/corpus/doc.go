@@ -1,5 +1,4 @@
-// Package corpus holds the guardian's judgement against trajectories of which a person has said
-// what they are. Each was made by an agent that omoi ran, is one file of JSON lines (what it is,
-// then its stored events), and is replayed as the guardian would have seen it: again and again
-// while it grows.
+// Package corpus scores the guardian's rules and models on labelled trajectories. Agents that omoi ran recorded the
+// trajectories. Each is a file of JSON lines: its label, then its stored events. For a score of the rules, each
+// trajectory is analyzed repeatedly while it grows, as the guardian would.
 package corpus

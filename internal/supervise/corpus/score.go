@@ -9,23 +9,23 @@ import (
 	"github.com/omoi-dev/omoi/internal/supervise"
 )
 
-// ByRules is the judge's name of a score of the rules.
+// ByRules is the value of Score.Judge for the rules.
 const ByRules = "rules"
 
-// every is after how many events a trajectory is judged again.
+// every is the number of events between two analyses of a growing trajectory.
 const every = 5
 
-// Share counts what was said to be something against what is.
+// Share counts how often a label is correct.
 type Share struct {
-	Is    int `json:"is"`    // trajectories that are it
-	Said  int `json:"said"`  // of which it was said
+	Is    int `json:"is"`    // trajectories with the label
+	Said  int `json:"said"`  // trajectories that the analysis gave the label
 	Right int `json:"right"` // both
 }
 
-// Precision is the part of what was said that is so; 1 where nothing was said.
+// Precision returns the share of Said that is correct; 1 if Said is 0.
 func (s Share) Precision() float64 { return ratio(s.Right, s.Said) }
 
-// Recall is the part of what is so that was said; 1 where nothing is.
+// Recall returns the share of Is that was found; 1 if Is is 0.
 func (s Share) Recall() float64 { return ratio(s.Right, s.Is) }
 
 func tally(s *Share, is, said bool) {
@@ -46,31 +46,31 @@ func ratio(part, whole int) float64 {
 	return float64(part) / float64(whole)
 }
 
-// Judged is what was said of one trajectory.
+// Judged is the result for one trajectory.
 type Judged struct {
 	Name   string             `json:"name"`
 	Label  supervise.Label    `json:"label"`
-	Said   supervise.Label    `json:"said"`  // empty: nobody could say
-	Event  int64              `json:"event"` // after which it was said
+	Said   supervise.Label    `json:"said"`  // empty: no label was given
+	Event  int64              `json:"event"` // sequence after which Said was given
 	Why    string             `json:"why"`
-	Reason string             `json:"reason"` // a person's, of the label
+	Reason string             `json:"reason"` // reason of Label, from the person who labelled the trajectory
 	Use    supervise.ModelUse `json:"use,omitzero"`
 }
 
-// Score is what a judge reached on a corpus.
+// Score is the result of the rules or of a model on the corpus.
 type Score struct {
-	Judge        string                    `json:"judge"` // rules, or a model's name
-	Trajectories int                       `json:"trajectories"`
-	Whole        Share                     `json:"whole"` // faulty, and called so, by whatever label
-	Labels       map[supervise.Label]Share `json:"labels"`
-	Pairs        Share                     `json:"pairs"` // of texts that are about the same work
-	Judged       []Judged                  `json:"judged,omitempty"`
-	Use          supervise.ModelUse        `json:"use,omitzero"`
+	Judge        string `json:"judge"` // "rules", or the name of a model
+	Trajectories int    `json:"trajectories"`
+	// Whole counts faults with any label.
+	Whole  Share                     `json:"whole"`
+	Labels map[supervise.Label]Share `json:"labels"`
+	Pairs  Share                     `json:"pairs"` // pairs of tasks about the same work
+	Judged []Judged                  `json:"judged,omitempty"`
+	Use    supervise.ModelUse        `json:"use,omitzero"`
 }
 
-// Rules scores the rules. A trajectory is judged while it grows, and the first call for
-// steering counts, as it would with a guardian; where there is none it was left alone, which is
-// right of a healthy one.
+// Rules scores the rules. Each trajectory is analyzed while it grows. The first steer verdict counts; without one, the
+// trajectory counts as healthy.
 func Rules(list []Trajectory, settings supervise.Settings) Score {
 	s := newScore(ByRules, list, func(t *Trajectory) Judged { return replay(t, settings) })
 	s.pairs(list)
@@ -94,7 +94,7 @@ func replay(t *Trajectory, settings supervise.Settings) Judged {
 	}
 }
 
-// Model scores a model by what it says of each trajectory at its end, whatever the rules say.
+// Model scores a model by its opinion of each complete trajectory, whatever the rules find.
 func Model(ctx context.Context, name string, list []Trajectory, settings supervise.Settings, m supervise.Model) Score {
 	return newScore(name, list, func(t *Trajectory) Judged { return asked(ctx, t, settings, m) })
 }
@@ -116,7 +116,7 @@ func asked(ctx context.Context, t *Trajectory, settings supervise.Settings, m su
 	return j
 }
 
-// newScore judges each trajectory that is not one of a pair.
+// newScore scores all trajectories except duplicates.
 func newScore(judge string, list []Trajectory, judged func(*Trajectory) Judged) Score {
 	s := Score{Judge: judge, Trajectories: len(list), Labels: make(map[supervise.Label]Share)}
 	for i := range list {
@@ -144,8 +144,8 @@ func (s *Score) count(label supervise.Label, is, said bool) {
 	s.Labels[label] = c
 }
 
-// pairs scores what is taken for the same work, among those of which somebody has said whether
-// it is. Others of the corpus share their tasks, so that only what was done about them differs.
+// pairs scores the similarity of trajectories that are labelled as duplicate or apart. Other trajectories share tasks
+// by design, so their pairs do not count.
 func (s *Score) pairs(all []Trajectory) {
 	list := slices.DeleteFunc(slices.Clone(all), func(t Trajectory) bool { return t.Twin == "" && !t.Apart })
 	works := make([]supervise.Work, len(list))
@@ -168,7 +168,7 @@ func (s *Score) pairs(all []Trajectory) {
 	}
 }
 
-// pair keeps what was said of a pair, and reports whether it did: not if nobody takes it for the same work.
+// pair records a pair and reports whether it counts: pairs that are neither labelled nor called duplicate do not.
 func (s *Score) pair(j Judged, is, said bool) bool {
 	if is {
 		j.Label = supervise.LabelDuplicate
@@ -184,7 +184,7 @@ func (s *Score) pair(j Judged, is, said bool) bool {
 
 func alikeBy(likeness float64) string { return fmt.Sprintf("They are alike by %.2f.", likeness) }
 
-// Pair is two tasks, and whether a person says that they are the same work.
+// Pair is two tasks with a label: whether they are the same work.
 type Pair struct {
 	Name   string             `json:"name"`
 	Same   bool               `json:"same"`
@@ -193,7 +193,7 @@ type Pair struct {
 	B      supervise.WorkText `json:"b"`
 }
 
-// LoadPairs reads those that omoi was built with.
+// LoadPairs reads the pairs that are embedded in the binary.
 func LoadPairs() ([]Pair, error) {
 	raw, err := supervise.Recorded.ReadFile("testdata/pairs.jsonl")
 	if err != nil {
@@ -206,13 +206,13 @@ func LoadPairs() ([]Pair, error) {
 			return nil, fmt.Errorf("read pairs: line %d: %w", n+1, err)
 		}
 		if list = append(list, p); p.Name == "" || p.Reason == "" {
-			return nil, fmt.Errorf("read pairs: line %d: it has no name or no reason", n+1)
+			return nil, fmt.Errorf("read pairs: line %d: the pair needs a name and a reason", n+1)
 		}
 	}
 	return list, nil
 }
 
-// Words scores what is said of pairs by counting words.
+// Words scores word similarity on pairs.
 func (s *Score) Words(list []Pair) {
 	for _, p := range list {
 		a, b := supervise.WorkOf(p.A.Title, p.A.Description), supervise.WorkOf(p.B.Title, p.B.Description)
@@ -221,7 +221,7 @@ func (s *Score) Words(list []Pair) {
 	}
 }
 
-// Understood scores what a model says of pairs. Of whom it says nothing they are not called the same.
+// Understood scores a model on pairs. A pair for which the model fails or is not confident counts as not the same.
 func (s *Score) Understood(ctx context.Context, list []Pair, settings supervise.Settings, m supervise.Comparer) {
 	for _, p := range list {
 		said, use, err := m.Compare(ctx, p.A, p.B)

@@ -26,8 +26,8 @@ func recorded(tb testing.TB) []corpus.Trajectory {
 	return list
 }
 
-// What the rules reach on the corpus must not fall. OMOI_RECORD=1 writes down what it is now.
-func TestTheScoreDoesNotFall(t *testing.T) {
+// With OMOI_RECORD=1 the test writes the new score.
+func TestRules_ScoreDoesNotFall(t *testing.T) {
 	t.Parallel()
 	now := corpus.Rules(recorded(t), supervise.DefaultSettings())
 	pairs, err := corpus.LoadPairs()
@@ -52,7 +52,7 @@ func TestTheScoreDoesNotFall(t *testing.T) {
 	require.Contains(t, string(doc), table(&now), "OMOI_RECORD=1 go test ./internal/supervise/corpus -run Score writes it")
 }
 
-// below says where a score is lower than another one; nothing if it is nowhere.
+// below describes where a score is lower than old; empty: nowhere.
 func below(s, old *corpus.Score) []string {
 	var worse []string
 	hold := func(name string, now, before corpus.Share) {
@@ -95,7 +95,7 @@ func record(t *testing.T, now *corpus.Score) {
 	require.NoError(t, os.WriteFile(document, []byte(before+"<!-- score -->\n"+table(now)+"<!-- /score -->"+after), 0o644))
 }
 
-// table is what the document shows.
+// table returns the table of docs/GUARDIAN-RULES.md.
 func table(s *corpus.Score) string {
 	var b strings.Builder
 	b.WriteString("| label | trajectories | called so | rightly | precision | recall |\n|---|---:|---:|---:|---:|---:|\n")
@@ -110,7 +110,7 @@ func table(s *corpus.Score) string {
 	return b.String()
 }
 
-func TestBelowTellsWhatFell(t *testing.T) {
+func TestBelow(t *testing.T) {
 	t.Parallel()
 	list := recorded(t)
 	before := corpus.Rules(list, supervise.DefaultSettings())
@@ -127,7 +127,7 @@ func TestBelowTellsWhatFell(t *testing.T) {
 	require.NotEmpty(t, below(&now, &before), "a trajectory that is gone")
 }
 
-// fixed is a model that always says the same.
+// fixed is a model that always returns the same opinion.
 type fixed struct{ opinion *supervise.Opinion }
 
 func (m fixed) Judge(_ context.Context, _ supervise.Subject, a supervise.Analysis) (supervise.Analysis, error) {
@@ -138,7 +138,7 @@ func (m fixed) Judge(_ context.Context, _ supervise.Subject, a supervise.Analysi
 	return a, nil
 }
 
-func TestScoreOfAModel(t *testing.T) {
+func TestModel_Score(t *testing.T) {
 	t.Parallel()
 	list, ctx, settings := recorded(t), context.Background(), supervise.DefaultSettings()
 	deaf := corpus.Model(ctx, "deaf", list, settings, fixed{})
@@ -151,7 +151,7 @@ func TestScoreOfAModel(t *testing.T) {
 	require.Less(t, suspicious.Whole.Precision(), 0.7)
 }
 
-func TestWhatIsNoTrajectory(t *testing.T) {
+func TestParse_Invalid(t *testing.T) {
 	t.Parallel()
 	const event = "\n" + `{"n":1,"ms":0,"type":"agent.started"}`
 	for _, text := range []string{

@@ -15,25 +15,25 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Trajectory is what an agent did, and what a person says of it.
+// Trajectory is a recorded attempt with its label.
 type Trajectory struct {
 	Name   string          `json:"name"`
 	Label  supervise.Label `json:"label"`
-	Reason string          `json:"reason"`         // why it has this label
-	Twin   string          `json:"twin,omitempty"` // of a duplicate: the other one's name
-	// Apart is true of work that is like that of others in words, and another piece of work.
+	Reason string          `json:"reason"`         // why the label is correct
+	Twin   string          `json:"twin,omitempty"` // of a duplicate: name of the other trajectory
+	// Apart is true if the work is similar in words to other work, and different.
 	Apart bool `json:"apart,omitempty"`
 
 	Agent string `json:"agent"`
-	// Speed is by how much slower time is replayed than it was recorded; heartbeats came the same
-	// factor more often than in real work.
+	// Speed is the factor by which a replay is slower than the recording; 0 and 1: the same. Agents were recorded with
+	// heartbeats as many times as frequent as in real work.
 	Speed float64 `json:"speed,omitempty"`
 	Task  Told    `json:"task"`
 
 	Events []Event `json:"-"`
 }
 
-// Told is what was known of the task.
+// Told is the task as the guardian knows it.
 type Told struct {
 	Title       string          `json:"title"`
 	Description string          `json:"description"`
@@ -42,20 +42,20 @@ type Told struct {
 	Phase       string          `json:"phase,omitempty"`
 	Attempt     int             `json:"attempt"`
 	BudgetUSD   float64         `json:"budget_usd,omitempty"`
-	Execution   json.RawMessage `json:"execution_config,omitempty"` // without what the agent was to do
+	Execution   json.RawMessage `json:"execution_config,omitempty"` // without the agent's instructions
 }
 
 // Event is one stored event.
 type Event struct {
 	Sequence int64           `json:"n"`
-	MS       int64           `json:"ms"` // since the first event, at the speed of recording
+	MS       int64           `json:"ms"` // milliseconds since the first event, at recording speed
 	Type     string          `json:"type"`
 	Data     json.RawMessage `json:"data,omitempty"`
 }
 
 const extension = ".jsonl"
 
-// Load reads all trajectories of a folder, by name.
+// Load reads all trajectories of a folder, in order of their names.
 func Load(dir fs.FS) ([]Trajectory, error) {
 	names, err := fs.Glob(dir, "*"+extension)
 	if err != nil {
@@ -95,29 +95,29 @@ func Parse(raw []byte) (Trajectory, error) {
 	return t, t.check()
 }
 
-// lines returns the lines of a file, each of which is a JSON value.
+// lines returns the lines of a file; each is a JSON value.
 func lines(raw []byte) [][]byte {
 	return bytes.Split(bytes.TrimSuffix(raw, []byte("\n")), []byte("\n"))
 }
 
-// Labels are those that a trajectory may have.
+// Labels returns the labels that a trajectory can have.
 func Labels() []supervise.Label { return append(supervise.Labels(), supervise.LabelDuplicate) }
 
 func (t *Trajectory) check() error {
 	switch {
 	case !slices.Contains(Labels(), t.Label):
-		return fmt.Errorf("%q is no label", t.Label)
+		return fmt.Errorf("unknown label %q", t.Label)
 	case strings.TrimSpace(t.Reason) == "":
-		return fmt.Errorf("it has no reason")
+		return fmt.Errorf("the trajectory has no reason")
 	case len(t.Events) == 0:
-		return fmt.Errorf("it has no events")
+		return fmt.Errorf("the trajectory has no events")
 	case (t.Label == supervise.LabelDuplicate) != (t.Twin != ""):
-		return fmt.Errorf("a duplicate needs a twin, and nothing else has one")
+		return fmt.Errorf("a twin is required for the label duplicate, and for no other label")
 	}
 	return nil
 }
 
-// Bytes is the file's content.
+// Bytes returns the content of the file.
 func (t *Trajectory) Bytes() ([]byte, error) {
 	var b bytes.Buffer
 	out := json.NewEncoder(&b)
@@ -133,7 +133,7 @@ func (t *Trajectory) Bytes() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// window is how many events the guardian looks at, by default: of heartbeats only the newest.
+// window is the number of events other than heartbeats that the guardian reads by default.
 const window = 200
 
 func seen(rows []event.Event) []event.Event {
@@ -152,7 +152,7 @@ func seen(rows []event.Event) []event.Event {
 	return list
 }
 
-// rows are the events as they would be stored at the speed of real work.
+// rows returns the events with times and durations at real speed.
 func (t *Trajectory) rows() []event.Event {
 	speed := max(t.Speed, 1)
 	rows := make([]event.Event, len(t.Events))
@@ -165,7 +165,7 @@ func (t *Trajectory) rows() []event.Event {
 	return rows
 }
 
-// slowed stretches the durations that events tell.
+// slowed multiplies the durations in the data of an event.
 func slowed(data json.RawMessage, speed float64) json.RawMessage {
 	if speed == 1 || !bytes.Contains(data, []byte(`_ms":`)) {
 		return data
@@ -195,7 +195,7 @@ func stretch(v map[string]any, speed float64) {
 	}
 }
 
-// said are the messages of people: who recorded the trajectory vouches for them.
+// said returns the messages of users. Recorded messages count as confirmed.
 func said(rows []event.Event) []supervise.Said {
 	var list []supervise.Said
 	for _, row := range rows {
@@ -206,10 +206,10 @@ func said(rows []event.Event) []supervise.Said {
 	return list
 }
 
-// subject is the attempt as the guardian sees it after its first n events.
+// subject returns the attempt as the guardian reads it after its first n events.
 func (t *Trajectory) subject(rows []event.Event, n int) supervise.Subject {
 	var x task.Execution
-	_ = json.Unmarshal(t.Task.Execution, &x) // checked when the task was made
+	_ = json.Unmarshal(t.Task.Execution, &x) // Of has checked the value
 	s := supervise.Subject{
 		TaskID: t.Name, SandboxID: t.Name, Attempt: t.Task.Attempt, Title: t.Task.Title, Description: t.Task.Description,
 		TaskType: t.Task.TaskType, Mode: t.Task.Mode, Phase: t.Task.Phase, TestCommand: x.TestCommand,

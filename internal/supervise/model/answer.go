@@ -12,11 +12,11 @@ import (
 const (
 	toolName    = "record_analysis"
 	maxSentence = 1000
-	maxFocus    = 128 // characters, as the replaced system's column
+	maxFocus    = 128 // characters, as the column in OmoiOS
 	maxEvidence = 30
 )
 
-// answer is the tool's input.
+// answer is the input of the tool call.
 type answer struct {
 	Aligned        bool            `json:"trajectory_aligned"`
 	Score          float64         `json:"alignment_score"`
@@ -47,7 +47,7 @@ func analysisForm() tool {
 	})
 }
 
-// opinionOf reads an answer and holds it against the form.
+// opinionOf reads and checks an answer.
 func opinionOf(m *reply, s *supervise.Subject) (*supervise.Opinion, error) {
 	var a answer
 	if err := m.decode(analysisForm(), &a, "steering_type", "steering_recommendation"); err != nil {
@@ -64,9 +64,9 @@ func (a *answer) check(s *supervise.Subject) error {
 	case !part(a.Score), !part(a.Confidence):
 		return errors.New("alignment_score and confidence must be from 0 to 1")
 	case !slices.Contains(supervise.Labels(), a.Label):
-		return fmt.Errorf("label %q is not one of those", a.Label)
+		return fmt.Errorf("label %q is not in the enum of the form", a.Label)
 	case a.Type != nil && !slices.Contains(kinds(), *a.Type):
-		return fmt.Errorf("steering_type %q is not one of those", *a.Type)
+		return fmt.Errorf("steering_type %q is not in the enum of the form", *a.Type)
 	case strings.TrimSpace(a.Summary) == "":
 		return errors.New("trajectory_summary is empty")
 	}
@@ -76,7 +76,7 @@ func (a *answer) check(s *supervise.Subject) error {
 	return a.shown(s)
 }
 
-// agrees holds the fields against each other.
+// agrees checks that the fields agree with each other.
 func (a *answer) agrees() error {
 	switch {
 	case a.Steer == (a.Label == supervise.LabelHealthy):
@@ -91,7 +91,7 @@ func (a *answer) agrees() error {
 	return nil
 }
 
-// shown refuses evidence that is not there.
+// shown rejects evidence that the trajectory does not contain.
 func (a *answer) shown(s *supervise.Subject) error {
 	known := map[int64]bool{}
 	for i := range s.Events {
@@ -102,7 +102,7 @@ func (a *answer) shown(s *supervise.Subject) error {
 	}
 	for _, n := range a.Evidence {
 		if !known[n] {
-			return fmt.Errorf("evidence %d is no event of the trajectory", n)
+			return fmt.Errorf("evidence %d is not an event of the trajectory", n)
 		}
 	}
 	return nil

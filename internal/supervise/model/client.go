@@ -21,17 +21,19 @@ const (
 	apiVersion  = "2023-06-01"
 	maxReply    = 8 << 20 // bytes
 	firstDelay  = 500 * time.Millisecond
-	longestWait = 8 * time.Second // between two requests, unless the endpoint names a time
+	longestWait = 8 * time.Second // maximum delay between requests, unless the endpoint returns Retry-After
 )
 
-// statusError is an answer of the endpoint that is not a reply. Its body may hold anything and is not kept.
+// statusError is an HTTP status other than 200. The body is dropped, because it can contain anything.
 type statusError int
 
-func (e statusError) Error() string { return fmt.Sprintf("the model endpoint answered %d", int(e)) }
+func (e statusError) Error() string {
+	return fmt.Sprintf("the model endpoint returned HTTP status %d", int(e))
+}
 
-var errMalformed = errors.New("the answer of the model endpoint is not a message")
+var errMalformed = errors.New("the model endpoint returned malformed JSON")
 
-// send posts one request to the Messages API. It repeats a request that the endpoint cannot take now.
+// send posts a request to the Messages API and retries up to Settings.Retries times.
 func (m *Model) send(ctx context.Context, r request) (*reply, error) {
 	body, err := json.Marshal(r)
 	if err != nil {
@@ -50,7 +52,7 @@ func (m *Model) send(ctx context.Context, r request) (*reply, error) {
 	}
 }
 
-// post sends one request. The header is nil if no answer came.
+// post sends one request. The header is nil if the connection failed.
 func (m *Model) post(ctx context.Context, body []byte) (*reply, http.Header, error) {
 	url := strings.TrimSuffix(m.settings.BaseURL, "/") + "/v1/messages"
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
@@ -84,7 +86,7 @@ func (m *Model) post(ctx context.Context, body []byte) (*reply, http.Header, err
 	return answer, response.Header, nil
 }
 
-// repeatable reports whether the same request may get a reply later.
+// repeatable reports whether a retry of the same request can succeed.
 func repeatable(err error, header http.Header) bool {
 	switch header.Get("X-Should-Retry") {
 	case "true":
@@ -94,7 +96,7 @@ func repeatable(err error, header http.Header) bool {
 	}
 	status, ok := err.(statusError) //nolint:errorlint // post does not wrap it
 	switch {
-	case !ok: // the connection broke, or the answer is unusable
+	case !ok: // connection failure or malformed reply
 		return !errors.Is(err, errMalformed)
 	case status == http.StatusRequestTimeout, status == http.StatusConflict, status == http.StatusTooManyRequests:
 		return true
@@ -102,7 +104,7 @@ func repeatable(err error, header http.Header) bool {
 	return status >= http.StatusInternalServerError
 }
 
-// delay returns the time that the endpoint asks for, else one that doubles with each try.
+// delay returns the delay that the endpoint requests, else an exponential backoff with jitter.
 func delay(header http.Header, tried int) time.Duration {
 	if ms, err := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64); err == nil {
 		return time.Duration(ms * float64(time.Millisecond))
@@ -128,7 +130,7 @@ type request struct {
 	ToolChoice choice    `json:"tool_choice"`
 }
 
-// message holds blocks: of ours, or as the model sent them.
+// message has blocks that omoi wrote, or raw blocks of the model.
 type message struct {
 	Role    string `json:"role"`
 	Content any    `json:"content"`
@@ -145,14 +147,14 @@ type block struct {
 	IsError   bool            `json:"is_error,omitempty"`
 }
 
-// tool is the form in which the model answers.
+// tool is the definition of the tool by which the model answers.
 type tool struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	InputSchema schema `json:"input_schema"`
 }
 
-// schema is a JSON schema of an object without further properties.
+// schema is the JSON schema of an object without additional properties.
 type schema struct {
 	Type       string         `json:"type"`
 	Properties map[string]any `json:"properties"`
@@ -160,15 +162,15 @@ type schema struct {
 	Additional bool           `json:"additionalProperties"` //nolint:tagliatelle // a word of JSON schema
 }
 
-// form makes a tool of the fields of an answer; all of them are required.
+// form returns a tool with the given input fields; all are required.
 func form(name, doc string, fields map[string]any) tool {
 	return tool{Name: name, Description: doc, InputSchema: schema{Type: "object", Properties: fields, Required: slices.Sorted(maps.Keys(fields))}}
 }
 
-// text describes a field of a form that is a string.
+// text returns the schema of a string.
 func text(doc string) map[string]any { return map[string]any{"type": "string", "description": doc} }
 
-// share describes one that is a number from 0 to 1.
+// share returns the schema of a number from 0 to 1.
 func share(doc string) map[string]any {
 	return map[string]any{"type": "number", "minimum": 0, "maximum": 1, "description": doc}
 }
@@ -178,7 +180,7 @@ type choice struct {
 	Name string `json:"name"`
 }
 
-// reply is the answer to a request.
+// reply is the response to a request.
 type reply struct {
 	Model      string            `json:"model"`
 	Content    []json.RawMessage `json:"content"`
@@ -195,7 +197,7 @@ type usage struct {
 
 func userMessage(b block) message { return message{Role: "user", Content: []block{b}} }
 
-// calls returns the blocks that call a tool.
+// calls returns the tool calls of a reply.
 func (r *reply) calls() (calls []block) {
 	for _, raw := range r.Content {
 		var b block
@@ -206,8 +208,8 @@ func (r *reply) calls() (calls []block) {
 	return calls
 }
 
-// decode reads the input of a form, which may hold no other fields than into, by their exact names. The nullable ones may
-// be null, or missing.
+// decode reads the input of the tool call into a struct. Unknown fields are errors. All required fields must be
+// present, except the nullable ones.
 func (r *reply) decode(form tool, into any, nullable ...string) error {
 	for _, call := range r.calls() {
 		if call.Name == form.Name {
@@ -224,10 +226,10 @@ func (form tool) decode(raw []byte, into any, nullable []string) error {
 		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the input")
+		return errors.New("unexpected data after the input")
 	}
 	var given map[string]any
-	_ = json.Unmarshal(raw, &given) // it was read already
+	_ = json.Unmarshal(raw, &given) // decoded above without an error
 	for _, name := range form.InputSchema.Required {
 		if given[name] == nil && !slices.Contains(nullable, name) {
 			return fmt.Errorf("the required field %s is missing", name)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// endpoint is a model endpoint with one handler; it counts requests.
+// endpoint returns a model whose endpoint is handler, and the number of requests.
 func endpoint(t *testing.T, handler http.HandlerFunc) (*Model, *atomic.Int32) {
 	t.Helper()
 	var count atomic.Int32

@@ -20,7 +20,7 @@ Answer by calling ` + comparingTool + ` once.`
 
 var _ supervise.Comparer = (*Model)(nil)
 
-// Compare asks whether two pieces of work are the same.
+// Compare asks the model whether two works are the same.
 func (m *Model) Compare(ctx context.Context, a, b supervise.WorkText) (supervise.Comparison, supervise.ModelUse, error) {
 	var prompt strings.Builder
 	prompt.WriteString("WORK\n")
@@ -47,7 +47,7 @@ func comparisonForm() tool {
 	})
 }
 
-// comparisonOf reads an answer and holds it against the form.
+// comparisonOf reads and checks an answer.
 func comparisonOf(m *reply) (c supervise.Comparison, err error) {
 	err = m.decode(comparisonForm(), &c)
 	switch {

@@ -26,7 +26,7 @@ Name the one cause that explains most, the next step for the person (what to cha
 
 Answer by calling ` + diagnosisTool + ` once.`
 
-// Diagnose asks why attempts have failed.
+// Diagnose asks the model why the attempts failed.
 func (m *Model) Diagnose(ctx context.Context, c supervise.DiagnosisInput, rules explain.Diagnosis) (supervise.Conclusion, error) {
 	var out supervise.Conclusion
 	question := m.asking(diagnosisSystem, diagnosisPrompt(c, rules, m.settings.Lines), diagnosisForm())
@@ -51,7 +51,7 @@ func diagnosisForm() tool {
 	})
 }
 
-// diagnosisPrompt shows a case: of each try its end and its newest events, lines of them in all.
+// diagnosisPrompt returns the prompt: the end of each attempt and its newest events, at most lines events in total.
 func diagnosisPrompt(c supervise.DiagnosisInput, rules explain.Diagnosis, lines int) string {
 	var b strings.Builder
 	t := c.Task
@@ -77,9 +77,9 @@ func diagnosisPrompt(c supervise.DiagnosisInput, rules explain.Diagnosis, lines 
 	return b.String()
 }
 
-// concluded reads an answer and holds it against the form.
+// concluded reads and checks an answer.
 func concluded(m *reply, c supervise.DiagnosisInput, out *supervise.Conclusion) error {
-	var a struct { // the tool's input
+	var a struct { // input of the tool call
 		Cause      string  `json:"cause"`
 		Proposal   string  `json:"proposal"`
 		Advice     string  `json:"advice"`
@@ -108,7 +108,7 @@ func concluded(m *reply, c supervise.DiagnosisInput, out *supervise.Conclusion) 
 	for _, e := range a.Evidence {
 		s, ok := known[[2]int64{int64(e.Attempt), e.Event}]
 		if !ok {
-			return fmt.Errorf("event %d of attempt %d is none of those that were shown", e.Event, e.Attempt)
+			return fmt.Errorf("evidence contains event %d of attempt %d, which the prompt does not show", e.Event, e.Attempt)
 		}
 		out.Evidence = append(out.Evidence, s)
 	}

@@ -36,7 +36,7 @@ func found(change func(map[string]any)) modeltest.Turn {
 	return modeltest.Turn{Tools: []modeltest.Tool{{Name: "record_diagnosis", Input: input}}, Usage: modeltest.Usage{Input: 1000, Output: 100}}
 }
 
-func TestTheModelDiagnoses(t *testing.T) {
+func TestDiagnose(t *testing.T) {
 	t.Parallel()
 	m, server := open(t, found(nil))
 	said, err := m.Diagnose(t.Context(), failedCase(), explain.Diagnosis{Summary: "It failed."})
@@ -50,8 +50,7 @@ func TestTheModelDiagnoses(t *testing.T) {
 	require.NotContains(t, string(raw), "hunter2000")
 }
 
-// What has not the form is sent back, and not taken in the end.
-func TestADiagnosisIsHeldAgainstItsForm(t *testing.T) {
+func TestDiagnose_InvalidAnswer(t *testing.T) {
 	t.Parallel()
 	for name, wrong := range map[string]func(map[string]any){
 		"no cause":        func(in map[string]any) { delete(in, "cause") },
@@ -70,7 +69,7 @@ func TestADiagnosisIsHeldAgainstItsForm(t *testing.T) {
 			require.Equal(t, []any{"The database is not there.", 2}, []any{said.Cause, said.Use.Calls})
 			m, _ = open(t, found(wrong), found(wrong), found(wrong))
 			_, err = m.Diagnose(t.Context(), failedCase(), explain.Diagnosis{})
-			require.ErrorContains(t, err, "not the form")
+			require.ErrorContains(t, err, "not match the form")
 		})
 	}
 }

@@ -1,5 +1,5 @@
-// Package model asks a language model, by Anthropic's API or what speaks it, whether an agent's
-// work serves its goal. What the model is shown was written by the agent that is judged: it is
-// handed over as data, one JSON object a line, and whatever it asks for is not done. The answer
-// is taken only in the form of one tool's input, and checked against that form.
+// Package model asks a language model, by Anthropic's Messages API, whether an agent's work serves its goal. The
+// analyzed agent wrote the trajectory, so the prompt passes it as data, one JSON object per line, and tells the model
+// to follow no instruction in it. The model answers by one tool call, which is checked against the tool's schema and
+// against the trajectory.
 package model

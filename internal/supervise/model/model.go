@@ -11,27 +11,27 @@ import (
 	"github.com/omoi-dev/omoi/internal/supervise"
 )
 
-// Settings say which model is asked, and how.
+// Settings configures a [Model]. Model and one of APIKey and AuthToken are required.
 type Settings struct {
 	APIKey    string
-	AuthToken string // instead of the key, as a bearer token
-	BaseURL   string // empty: Anthropic's
+	AuthToken string // bearer token, used if APIKey is empty
+	BaseURL   string // empty: https://api.anthropic.com
 	Model     string
 	MaxTokens int64         // of one answer
-	Retries   int           // of a request that the endpoint cannot take now
-	Repairs   int           // of an answer that does not have the form
-	Timeout   time.Duration // of one judgement with all its requests
-	Lines     int           // of the trajectory that are shown
-	// Dollars for a million tokens; 0: not known.
+	Retries   int           // maximum retries of a failed request
+	Repairs   int           // maximum requests to correct an invalid answer
+	Timeout   time.Duration // of one analysis with all its requests
+	Lines     int           // maximum lines of the trajectory in the prompt
+	// USD per million tokens; 0: unknown.
 	InputPrice, OutputPrice float64
 }
 
-// Defaults are those of docs/SUPERVISION.md, without a key.
+// Defaults returns the defaults of docs/SUPERVISION.md, without a key.
 func Defaults() Settings {
 	return Settings{MaxTokens: 1500, Retries: 3, Repairs: 2, Timeout: 2 * time.Minute, Lines: 150}
 }
 
-// Model is a language model that judges.
+// Model analyzes agents with a language model.
 type Model struct {
 	settings Settings
 	client   *http.Client
@@ -40,24 +40,25 @@ type Model struct {
 
 var _ supervise.Model = (*Model)(nil)
 
-// New makes a model of settings. Of the environment nothing is taken: its keys are the agents'.
+// New returns a model. New reads no environment variables, because their keys belong to the agents.
 func New(s Settings) (*Model, error) {
 	if s.Model == "" || s.APIKey == "" && s.AuthToken == "" {
-		return nil, errors.New("a model that judges needs a name and a key; set monitoring.model and anthropic.api_key")
+		return nil, errors.New("a supervision model needs a name and a key. Next: set monitoring.model and anthropic.api_key")
 	}
 	s.BaseURL = cmp.Or(s.BaseURL, defaultURL)
-	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // a redirect would take the key along
+	// a redirect would send the key to another host
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Model{settings: s, client: &http.Client{CheckRedirect: stay}, budget: supervise.NewBudget(0, 0)}, nil
 }
 
-// Within is the model, to be asked while the budget lasts; then it fails with [supervise.ErrBudget].
+// Within returns a copy of the model that uses the budget b, and returns [supervise.ErrBudget] when b is used up.
 func (m *Model) Within(b *supervise.Budget) *Model {
 	bounded := *m
 	bounded.budget = b
 	return &bounded
 }
 
-// Judge asks for an opinion.
+// Judge implements [supervise.Model].
 func (m *Model) Judge(ctx context.Context, s supervise.Subject, rules supervise.Analysis) (supervise.Analysis, error) {
 	question := m.asking(system, prompt(&s, &rules, m.settings.Lines), analysisForm())
 	use, err := m.ask(ctx, question, func(answer *reply) error {
@@ -71,7 +72,7 @@ func (m *Model) Judge(ctx context.Context, s supervise.Subject, rules supervise.
 	return rules, err
 }
 
-// ask asks while the budget lasts.
+// ask sends a request if the budget allows it.
 func (m *Model) ask(ctx context.Context, r request, take func(*reply) error) (use supervise.ModelUse, err error) {
 	err = m.budget.Spend(func() (supervise.ModelUse, error) {
 		use, err = m.converse(ctx, r, take)
@@ -80,8 +81,8 @@ func (m *Model) ask(ctx context.Context, r request, take func(*reply) error) (us
 	return use, err
 }
 
-// converse asks until take has no objection to the answer. One that does not have the form is sent
-// back with what is wrong about it.
+// converse sends a request until take accepts the answer. A rejected answer goes back to the model with the reason, at
+// most Settings.Repairs times.
 func (m *Model) converse(ctx context.Context, r request, take func(*reply) error) (use supervise.ModelUse, err error) {
 	ctx, cancel := context.WithTimeout(ctx, m.settings.Timeout)
 	defer cancel()
@@ -97,7 +98,7 @@ func (m *Model) converse(ctx context.Context, r request, take func(*reply) error
 			return use, nil
 		}
 		if tried >= m.settings.Repairs {
-			return use, fmt.Errorf("its answer has not the form that was asked for: %w", wrong)
+			return use, fmt.Errorf("the model's answer does not match the form: %w", wrong)
 		}
 		r.Messages = append(r.Messages, message{Role: "assistant", Content: answer.Content}, sentBackTo(r.ToolChoice.Name, answer, wrong))
 	}
@@ -112,9 +113,9 @@ func (m *Model) asking(system, prompt string, form tool) request {
 	}
 }
 
-// sentBackTo tells what is wrong about an answer, and which tool takes a better one.
+// sentBackTo returns the message that rejects an answer and asks for another call of the tool.
 func sentBackTo(tool string, answer *reply, wrong error) message {
-	text := fmt.Sprintf("This was not taken: %s. Call %s again with all of it.", wrong, tool)
+	text := fmt.Sprintf("The answer was rejected: %s. Call %s again with all fields.", wrong, tool)
 	for _, call := range answer.calls() {
 		return userMessage(block{Type: "tool_result", ToolUseID: call.ID, Content: text, IsError: true})
 	}
@@ -129,7 +130,7 @@ func (m *Model) bill(use *supervise.ModelUse, paid usage) {
 	use.CostUSD += (float64(input)*m.settings.InputPrice + float64(paid.Output)*m.settings.OutputPrice) / million
 }
 
-// refused says in short why the endpoint gave no answer; its own words may hold anything.
+// refused returns an error without the body of the endpoint, which can contain anything.
 func refused(err error) error {
 	if status, ok := errors.AsType[statusError](err); ok {
 		return status
@@ -137,5 +138,5 @@ func refused(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return errors.New("the model did not answer in time")
 	}
-	return fmt.Errorf("ask the model: %w", err)
+	return fmt.Errorf("call the model: %w", err)
 }

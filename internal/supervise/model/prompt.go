@@ -18,7 +18,7 @@ Many healthy attempts look odd: reading much before the first edit, tests that t
 
 Answer by calling ` + toolName + ` once.`
 
-// prompt shows a subject. Everything is JSON, so that no text can end its section.
+// prompt returns the prompt for a subject. All sections are JSON, so that no text can end its section.
 func prompt(s *supervise.Subject, rules *supervise.Analysis, most int) string {
 	var b strings.Builder
 	section(&b, "TASK", map[string]any{
@@ -60,7 +60,7 @@ func contextFor(c supervise.Context) map[string]any {
 	}
 }
 
-// short cuts at a character.
+// short returns at most n bytes of text, without an incomplete character.
 func short(text string, n int) string {
 	if len(text) <= n {
 		return text

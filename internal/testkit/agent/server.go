@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/api/client"
+	"github.com/omoi-dev/omoi/internal/checkpoint"
 )
 
 // Event is a stored event.
@@ -72,6 +73,8 @@ type Server struct {
 	FaultOf func(n int) Fault
 	// TranscriptFaultOf decides about each piece of a transcript and each reading of one.
 	TranscriptFaultOf func(n int) Fault
+	// CheckpointFaultOf decides about each request for checkpoints.
+	CheckpointFaultOf func(n int) Fault
 	// Refuse answers 422 for a batch that holds such an event.
 	Refuse func(Event) bool
 	// Block answers 413 for one, as something on the way to the API would.
@@ -90,6 +93,7 @@ type Server struct {
 	changed  chan struct{}
 
 	transcripts map[string]*Transcript // by run
+	points      points
 }
 
 // New starts a server that ends with the test.
@@ -98,6 +102,7 @@ func New(tb testing.TB) *Server {
 	s := &Server{
 		marks: map[string]int64{}, tokens: map[string]int{}, changed: make(chan struct{}),
 		transcripts: map[string]*Transcript{},
+		points:      points{packs: map[int][]byte{}, sealed: map[int]checkpoint.Checkpoint{}},
 	}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
 	tb.Cleanup(s.Close)
@@ -122,6 +127,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.touch()
 		s.mu.Unlock()
 		answer(w, http.StatusOK, map[string]any{})
+	case strings.Contains(r.URL.Path, "/checkpoints/"):
+		s.checkpoint(w, r)
 	case strings.Contains(r.URL.Path, "/transcripts/"):
 		s.transcript(w, r)
 	case strings.HasSuffix(r.URL.Path, "/messages"):

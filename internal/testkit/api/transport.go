@@ -2,7 +2,9 @@ package api
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -22,13 +24,14 @@ type Transport struct {
 
 	mu      sync.Mutex
 	seen    map[string]int
+	judged  map[[sha256.Size]byte]bool
 	ignored map[string]bool // hosts of servers of older builds, as host:port
 	faults  []error
 }
 
 // NewTransport makes a transport that asks next.
 func NewTransport(doc *Document, next http.RoundTripper) *Transport {
-	return &Transport{doc: doc, next: next, seen: map[string]int{}, ignored: map[string]bool{}}
+	return &Transport{doc: doc, next: next, seen: map[string]int{}, judged: map[[sha256.Size]byte]bool{}, ignored: map[string]bool{}}
 }
 
 // Faults are the answers that were not what the document says.
@@ -59,10 +62,23 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(res.Body)
 	_ = res.Body.Close() // it is read to its end, or broken
 	res.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), broken{err}))
-	if err == nil {
+	if err == nil && t.first(res, body) {
 		t.note(t.doc.Answer(res, body))
 	}
 	return res, nil
+}
+
+// first reports whether an answer was not judged before: tests that wait get the same answer again and again.
+func (t *Transport) first(res *http.Response, body []byte) bool {
+	sum := sha256.New()
+	_, _ = fmt.Fprintln(sum, res.Request.Method, res.Request.URL.Path, res.StatusCode, res.Header.Get("Content-Type"), res.Header.Get("Retry-After"))
+	_, _ = sum.Write(body)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	key := [sha256.Size]byte(sum.Sum(nil))
+	again := t.judged[key]
+	t.judged[key] = true
+	return !again
 }
 
 func (t *Transport) wanted(res *http.Response) bool {

@@ -19,10 +19,10 @@ import (
 func programs() (must, may []string) {
 	must = []string{
 		"sh", "git", "env", "cat", "ls", "ln", "mkdir", "mkfifo", "touch", "chmod", "rm", "mv", "cp", "stat", "head", "tail",
-		"tr", "seq",
+		"tr", "seq", "date", "find", "readlink", "base64",
 		"sleep", "printf", "true", "false", "pwd", "id", "test", "xargs", "setsid", "awk", "grep", "sed", "dd", "wc", "stty",
 	}
-	return must, []string{"bash", "find", "sort", "mount", "unshare", "df", "du", "ps", "truncate"}
+	return must, []string{"bash", "sort", "mount", "unshare", "df", "du", "ps", "truncate"}
 }
 
 // rootFS is a root file system of this machine's own programs and what they need: no registry

@@ -51,7 +51,7 @@ func (s *Server) getRef(w http.ResponseWriter, r *http.Request, on *repo) {
 	name := "refs/" + r.PathValue("ref")
 	commit := on.resolve(name)
 	switch {
-	case on.empty():
+	case commit == "" && on.empty():
 		refuse(w, http.StatusConflict, "Git Repository is empty.")
 	case commit == "":
 		refuse(w, http.StatusNotFound, "Not Found")

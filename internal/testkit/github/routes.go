@@ -1,6 +1,7 @@
 package github
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 type object = map[string]any
@@ -129,8 +131,14 @@ func (s *Server) git(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// backendPath is the path of the program that git has for HTTP servers.
+var backendPath = sync.OnceValues(func() (string, error) { //nolint:gochecknoglobals // each request needs it
+	dir, err := exec.CommandContext(context.Background(), "git", "--exec-path").Output()
+	return filepath.Join(strings.TrimSpace(string(dir)), "git-http-backend"), err
+})
+
 func (s *Server) backend(w http.ResponseWriter, r *http.Request) {
-	path, err := exec.CommandContext(r.Context(), "git", "--exec-path").Output() //nolint:gosec // G702: nothing of the request is in it
+	path, err := backendPath()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -142,7 +150,7 @@ func (s *Server) backend(w http.ResponseWriter, r *http.Request) {
 	}
 	defer done()
 	h := cgi.Handler{
-		Path: filepath.Join(strings.TrimSpace(string(path)), "git-http-backend"),
+		Path: path,
 		Env: append(gitEnv(), "GIT_PROJECT_ROOT="+s.dir, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=x-access-token",
 			"GIT_CONFIG_COUNT=3", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
 			"GIT_CONFIG_KEY_1=uploadpack.allowFilter", "GIT_CONFIG_VALUE_1=true", // GitHub gives parts of a repository,

@@ -10,7 +10,7 @@ import (
 )
 
 // Dummy is the name of the rows that [AddDummy] adds.
-const Dummy = "dummy"
+const Dummy = "testrow"
 
 // AddDummy adds an agent runtime and a sandbox provider elsewhere, until the test ends. Such a test does not run in
 // parallel.

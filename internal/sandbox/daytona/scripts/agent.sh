@@ -1,4 +1,4 @@
-# Runs the agent: once for the life of the sandbox, however often it is started.
+# Runs the agent once in the life of the sandbox: a second start runs nothing.
 . "$1/lib"
 cd "$ctl" || exit 70
 echo "$$ $(born $$)" > "lock.$$"

@@ -1,4 +1,4 @@
-# Runs one command of Exec in the folder $1. What it says goes into files.
+# Runs one command of Attach in the folder $1, with its output in files.
 cd "$1" || exit 70
 . ./lib
 tag=$(cat tag)

@@ -1,4 +1,4 @@
-# Makes the folders, and says what machine this is.
+# Creates the folders, and prints the machine's architecture.
 for d in "$place_dir" "$place_workspace" "$place_home"; do
 	if [ ! -d "$d" ] || [ ! -w "$d" ]; then
 		mkdir -p "$d" 2>/dev/null ||

@@ -1,14 +1,14 @@
-# born says when a process began, in ticks since the machine did.
+# born prints the start time of the process $1, in clock ticks since the start of the machine.
 born() {
 	stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
 	set -- ${stat##*) }
 	echo "${20}"
 }
-# tagged lists the processes of the command whose tag is $1.
+# tagged prints the PIDs of the command with the tag $1.
 tagged() {
 	grep -ls "^Max resident set  *$(($1 * 1024)) " /proc/[0-9]*/limits 2>/dev/null | cut -d/ -f3
 }
-# sweep ends all of them, and returns when none is left.
+# sweep kills the processes with the tag $1, and returns when none is left.
 sweep() {
 	rounds=0
 	while left=$(tagged "$1") && [ -n "$left" ]; do

@@ -1,4 +1,4 @@
-# Says what became of the agent: none, alive, lost, or ended and how.
+# Prints the state of the agent: none, alive, lost, or ended with its exit code.
 cd "$ctl" 2>/dev/null || { echo none; exit 0; }
 [ -e lock ] || { echo none; exit 0; }
 read -r runner since < lock
@@ -9,8 +9,8 @@ elif [ "$(born "$runner")" = "$since" ]; then
 elif [ -e exit ]; then
 	echo "ended $(cat exit)"
 elif [ -e child ] && tagged "$(cat tag)" | grep -qx "$(cat child)"; then
-	echo alive # it goes on without who ran it
+	echo alive # the command runs without its script
 else
-	[ -e tag ] && sweep "$(cat tag)" # what it left behind ends with it
+	[ -e tag ] && sweep "$(cat tag)" # kills processes that the command left behind
 	echo lost
 fi

@@ -1,5 +1,5 @@
-# Hands over what the command in the folder $1 said since byte $2 of its output and byte $3 of its complaints, at most
-# $4 bytes of each. It waits for something new, for 15 seconds at most: proxies cut quiet calls after a minute.
+# Prints the output of the command in the folder $1 from byte $2 and its error output from byte $3, at most
+# $4 bytes of each. It waits at most 15 seconds for new output: proxies cut quiet calls after a minute.
 cd "$1" || exit 70
 fresh() { [ -e code ] || [ "$(wc -c < out)" -gt "$1" ] || [ "$(wc -c < err)" -gt "$2" ]; }
 rounds=0

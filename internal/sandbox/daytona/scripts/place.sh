@@ -1,4 +1,4 @@
-# Puts the uploaded file $1, of $4 bytes, in place as $2 with mode $3.
+# Moves the uploaded file $1, of $4 bytes, to $2 with mode $3.
 dir=${2%/*}
 fail() { rm -f "$1"; exit "$2"; }
 mkdir -p "$dir" 2>/dev/null || fail "$1" 3

@@ -1,2 +1,2 @@
-# Closes a folder of ours to others.
+# Restricts a folder of omoi to its owner.
 chmod 700 "$1" && chmod 600 "$1"/*

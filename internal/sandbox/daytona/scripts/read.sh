@@ -1,8 +1,8 @@
-# Finds the regular file behind $1, if it is below one of the places. What it holds from byte $3 on is handed
-# over at once if that is at most $2 bytes.
+# Resolves $1 to a regular file below the places. If at most $2 bytes follow byte $3, it prints them,
+# else the path.
 real=$(readlink -f "$1" 2>/dev/null)
 [ -n "$real" ] && [ -e "$real" ] || {
-	[ -L "$1" ] && exit 3 # a loop, or a link to nothing
+	[ -L "$1" ] && exit 3 # a loop, or a broken link
 	exit 2
 }
 case $real in

@@ -1,4 +1,4 @@
-# Runs the command of the folder $1 at the terminal that it finds. What is shown before the mark is not the command's.
+# Runs the command of the folder $1 at the current terminal. Output before the mark is not the command's.
 cd "$1" || exit 70
 ulimit -m "$(cat tag)" 2>/dev/null
 . ./env

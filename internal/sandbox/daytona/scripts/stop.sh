@@ -1,4 +1,4 @@
-# Asks the agent to end, or with "force" ends it and its whole tree.
+# Sends SIGTERM to the agent, or with "force" kills all its processes.
 cd "$ctl" 2>/dev/null || exit 0
 [ -e tag ] || exit 0
 tag=$(cat tag)

@@ -18,23 +18,23 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-const visitTime = 24 * time.Hour // longest visit
+const sessionTime = 24 * time.Hour // maximum duration of an access session
 
 const accessHelp = `
 The command needs an API key with the scope admin, and the server records an access session, which omoi receipt shows. The
 command then connects to the sandbox itself, as a worker does. For local and Docker sandboxes run it on their host, as the
 user of the worker. For other providers it needs the key of the provider.`
 
-// visit is a person in a sandbox.
-type visit struct {
+// accessSession is an access session of an operator in a sandbox.
+type accessSession struct {
 	api      *client.Client
 	begun    client.StartedAccessSession
 	provider sandbox.Provider
 	labels   sandbox.Labels
 }
 
-// enter asks the server and opens the provider. The caller leaves.
-func (s *session) enter(ctx context.Context, api *client.Client, ref string, in client.CreateAccessSessionRequest) (*visit, error) {
+// enter starts an access session and opens the provider. The caller must call leave.
+func (s *session) enter(ctx context.Context, api *client.Client, ref string, in client.CreateAccessSessionRequest) (*accessSession, error) {
 	box, err := s.boxOf(ctx, api, ref)
 	if err != nil {
 		return nil, err
@@ -50,11 +50,11 @@ func (s *session) enter(ctx context.Context, api *client.Client, ref string, in 
 	if err != nil {
 		return nil, err
 	}
-	return &visit{api: api, begun: begun, provider: provider, labels: sandbox.Labels(begun.Labels)}, nil
+	return &accessSession{api: api, begun: begun, provider: provider, labels: sandbox.Labels(begun.Labels)}, nil
 }
 
-// leave writes down how it ended, and says where to go if the sandbox is not here.
-func (v *visit) leave(ctx context.Context, code int, err error) error {
+// leave records the outcome of the session and returns the exit code.
+func (v *accessSession) leave(ctx context.Context, code int, err error) error {
 	interrupted, outcome := ctx.Err() != nil, fmt.Sprintf("exit code %d", code)
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer stop()
@@ -76,8 +76,8 @@ func (v *visit) leave(ctx context.Context, code int, err error) error {
 	return nil
 }
 
-// explain tells a sandbox that is not on this machine from a file that is not in the sandbox.
-func (v *visit) explain(ctx context.Context, err error) error {
+// explain replaces err if the sandbox is not on this machine. Otherwise err is about a missing file in the sandbox.
+func (v *accessSession) explain(ctx context.Context, err error) error {
 	if task.CodeOf(err) != task.CodeNotFound || !v.provider.Capabilities().HostBound {
 		return err
 	}
@@ -101,7 +101,7 @@ func (s *session) sandboxExec() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			code, err := v.provider.Attach(ctx, v.labels, sandbox.Command{Args: args[1:], Timeout: visitTime},
+			code, err := v.provider.Attach(ctx, v.labels, sandbox.Command{Args: args[1:], Timeout: sessionTime},
 				sandbox.Streams{Stdin: s.input(), Stdout: s.Stdout, Stderr: s.Stderr})
 			return v.leave(ctx, code, err)
 		})
@@ -109,7 +109,7 @@ func (s *session) sandboxExec() *cobra.Command {
 	return cmd
 }
 
-// input is standard input, unless it is a terminal at which nobody was asked for anything.
+// input returns standard input; empty if it is a terminal, since the command is not interactive.
 func (s *session) input() io.Reader {
 	if isTerminal(s.Stdin) {
 		return strings.NewReader("")
@@ -136,7 +136,7 @@ func (s *session) sandboxShell() *cobra.Command {
 	return cmd
 }
 
-func (s *session) shell(ctx context.Context, v *visit) (int, error) {
+func (s *session) shell(ctx context.Context, v *accessSession) (int, error) {
 	in, isFile := s.Stdin.(*os.File)
 	if !isFile {
 		return 0, exit.Usagef("a shell needs a terminal")
@@ -147,6 +147,6 @@ func (s *session) shell(ctx context.Context, v *visit) (int, error) {
 	}
 	defer restore()
 	env := map[string]string{"TERM": cmp.Or(s.Env("TERM"), "xterm")}
-	return v.provider.Attach(ctx, v.labels, sandbox.Command{Args: sandbox.ShellArgs(), Env: env, Timeout: visitTime},
+	return v.provider.Attach(ctx, v.labels, sandbox.Command{Args: sandbox.ShellArgs(), Env: env, Timeout: sessionTime},
 		sandbox.Streams{Stdin: in, Stdout: s.Stdout, Stderr: s.Stderr, Terminal: terminal})
 }

@@ -21,16 +21,16 @@ import (
 
 const boxID = "aaaaaaaaaaaaaaaaaaaaaaaaaa"
 
-// place is a provider in memory.
+// place is a sandbox provider in memory.
 type place struct {
 	sandbox.Provider
 
 	ran    []string
 	boxes  map[sandbox.Labels]sandbox.Sandbox
-	agents map[string]bool // sandboxes in which an agent runs
+	agents map[string]bool // sandboxes with a running agent
 	down   error
 
-	last    sandbox.Labels // those of the newest command
+	last    sandbox.Labels // labels of the last command
 	entered func()
 }
 
@@ -39,7 +39,7 @@ func (*place) Capabilities() sandbox.Capabilities {
 	return sandbox.Capabilities{HostBound: true, Machine: true, Exec: true}
 }
 
-// Attach with "wait" continues until the user leaves.
+// Attach returns at once, or for the command "wait" when ctx ends.
 func (p *place) Attach(ctx context.Context, l sandbox.Labels, cmd sandbox.Command, streams sandbox.Streams) (int, error) {
 	p.last = l
 	p.ran = append(p.ran, l.Installation+" "+strings.Join(cmd.Args, " "))
@@ -115,7 +115,7 @@ func visited(t *testing.T) (*fakeAPI, *place) {
 	return f, p
 }
 
-func TestExecIsWrittenDownFirst(t *testing.T) {
+func TestExec_StartsAnAccessSession(t *testing.T) {
 	t.Parallel()
 	f, p := visited(t)
 	got := f.with(call{stdin: "typed"}, "sandbox", "exec", "aaaa", "--", "git", "status")
@@ -133,8 +133,8 @@ func TestExecIsWrittenDownFirst(t *testing.T) {
 	require.Equal(t, 2, f.omoi("sandbox", "shell", "aaaa").code, "there is no terminal")
 }
 
-// A task ID names the sandbox of the task's running attempt.
-func TestASandboxIsFoundByItsTask(t *testing.T) {
+// A task ID leads to the sandbox of its running attempt.
+func TestSandbox_IsFoundByItsTask(t *testing.T) {
 	t.Parallel()
 	f, p := visited(t)
 	f.tasks = []client.Task{aTask(idA, task.StatusRunning), aTask(idB, task.StatusCompleted)}
@@ -150,8 +150,8 @@ func TestASandboxIsFoundByItsTask(t *testing.T) {
 	require.Contains(t, f.omoi("sandbox", "cleanup", "-").out, "its attempt has ended")
 }
 
-// Ctrl-C ends the visit, not omoi with an error.
-func TestAnInterruptedVisitIsOne(t *testing.T) {
+// After Ctrl-C the session ends as interrupted, with exit code 130.
+func TestExec_Interrupted(t *testing.T) {
 	t.Parallel()
 	f, p := visited(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -162,7 +162,7 @@ func TestAnInterruptedVisitIsOne(t *testing.T) {
 	require.Equal(t, []string{"visit exec wait", "end interrupted"}, f.asked)
 }
 
-func TestSweepSparesWhatMayBeInUse(t *testing.T) {
+func TestPrune_KeepsSandboxesInUse(t *testing.T) {
 	t.Parallel()
 	f, p := visited(t)
 	old := time.Now().Add(-time.Hour)

@@ -1,27 +1,50 @@
-package claude
+package claudesession
 
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/omoi-dev/omoi/internal/agent/transcript"
 )
 
-// mover edits a session that began in another folder: its lines name this workspace in place of the old one. The program takes
-// only files under their present names as read, and the model would look for files where none are.
-type mover struct {
-	work    string // the workspace now
-	project string // the folder of the sessions of this workspace
-
-	known bool // the old workspace was looked for
-	from  string
-	old   *regexp.Regexp // the folder of the sessions of the old workspace
+// Restored is the result of [Restore].
+type Restored struct {
+	Old  string // work tree in which the session began; empty: unknown, so that the session is unchanged
+	Lost error  // why files next to the transcript are missing
 }
 
-// edit returns a line as it is to be restored.
+// Restore writes a session into the file to for the work tree work. Otherwise Claude Code would not recognize files as read,
+// and the model would search for files at paths that do not exist. from is the transcript of the session, and beside the log of
+// the files next to it.
+func Restore(from, beside, to, work string) (Restored, error) {
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return Restored{}, fmt.Errorf("create transcript folder: %w", err)
+	}
+	m := mover{work: named(work), project: filepath.Dir(to)}
+	if err := transcript.Recall(from, to, m.edit); err != nil {
+		return Restored{}, err
+	}
+	return Restored{Old: m.from, Lost: transcript.Unpack(beside, strings.TrimSuffix(to, ".jsonl"), m.file)}, nil
+}
+
+// mover edits a session that began in another work tree: its lines name the current one.
+type mover struct {
+	work    string // current work tree
+	project string // folder of its sessions
+
+	known bool // learn has read the first entry
+	from  string
+	old   *regexp.Regexp // folder of the sessions of the old work tree
+}
+
+// edit returns a line of the session with the current paths.
 func (m *mover) edit(line []byte) []byte {
 	if !m.known {
 		m.learn(line)
@@ -32,8 +55,8 @@ func (m *mover) edit(line []byte) []byte {
 	return jsonString.ReplaceAllFunc(line, m.text)
 }
 
-// learn takes the old workspace from the first entry. Later entries may name a folder into which the agent has changed, so a
-// session without its beginning stays as it is.
+// learn reads the old work tree from the first entry. Later entries may name another working directory of the agent, so
+// a session without its first entry stays unchanged.
 func (m *mover) learn(line []byte) {
 	var entry struct {
 		CWD    string          `json:"cwd"`
@@ -50,7 +73,7 @@ func (m *mover) learn(line []byte) {
 	m.old = regexp.MustCompile(`/[^\s"'<>:=(),]*/projects/` + folderOf(m.from) + `/`)
 }
 
-// file returns a part of a file beside the session as it is to be restored.
+// file returns a part of a file next to the session with the current paths.
 func (m *mover) file(name string, text []byte) []byte {
 	switch {
 	case m.from == "":
@@ -63,7 +86,7 @@ func (m *mover) file(name string, text []byte) []byte {
 
 var jsonString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// text edits one string of JSON.
+// text edits one JSON string.
 func (m *mover) text(quoted []byte) []byte {
 	var text string
 	if !bytes.ContainsRune(quoted, '/') || json.Unmarshal(quoted, &text) != nil {
@@ -74,18 +97,18 @@ func (m *mover) text(quoted []byte) []byte {
 		return quoted
 	}
 	out, err := json.Marshal(moved)
-	if err != nil { // a string always has a JSON form
+	if err != nil { // the encoding of a string does not fail
 		return quoted
 	}
 	return out
 }
 
-// moved returns a text that names the present folders.
+// moved returns a text with the current folders.
 func (m *mover) moved(text string) string {
 	return replacePath(m.old.ReplaceAllLiteralString(text, m.project+"/"), m.from, m.work)
 }
 
-// replacePath replaces a path in a text where the path stands for itself or begins a longer one.
+// replacePath replaces a path where it stands alone or is followed by further components.
 func replacePath(text, from, to string) string {
 	var out strings.Builder
 	done := 0
@@ -106,13 +129,13 @@ func replacePath(text, from, to string) string {
 	}
 }
 
-// begins reports whether a path can begin behind a text.
+// begins reports whether a path can start after this text.
 func begins(before string) bool {
 	last, _ := utf8.DecodeLastRuneInString(before)
 	return !ofName(last) && last != '.'
 }
 
-// ends reports whether a component of a path ends before a text. A dot continues a name or ends a sentence.
+// ends reports whether a path component ends before this text. A dot may continue a name or end a sentence.
 func ends(after string) bool {
 	rest := strings.TrimLeft(after, ".")
 	first, _ := utf8.DecodeRuneInString(rest)

@@ -16,10 +16,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// youngBox is the age below which a sandbox may still be on its way to an attempt of another installation.
+// youngBox is the age below which prune keeps a sandbox: another installation may be creating it.
 const youngBox = 30 * time.Minute
 
-// swept is a sandbox of a provider and its outcome.
+// swept is a sandbox of a provider with the outcome of prune.
 type swept struct {
 	Provider     string    `json:"provider"`
 	SandboxID    string    `json:"sandbox_id"`
@@ -61,7 +61,8 @@ Without --force the command keeps a sandbox whose agent is running, and a sandbo
 	return cmd
 }
 
-// survey asks every provider of the server for the sandboxes of an installation, or of all; blind reports whether one gave no answer.
+// survey lists the sandboxes at all providers of the server, of one installation or of all. blind reports that a
+// provider did not answer.
 func (s *session) survey(ctx context.Context, api *client.Client, installation string) (found []swept, blind bool, err error) {
 	info, err := api.Info(ctx)
 	if err != nil {
@@ -90,7 +91,7 @@ func (s *session) survey(ctx context.Context, api *client.Client, installation s
 	return found, blind, nil
 }
 
-// prune deletes sandboxes, and lists them with their outcomes.
+// prune deletes sandboxes if remove is set, and prints them with their outcomes.
 func (s *session) prune(ctx context.Context, found []swept, blind, remove, force bool) error {
 	failed := 0
 	rows := [][]string{{"SANDBOX", "PROVIDER", "INSTALLATION", "CREATED", "OUTCOME"}}
@@ -115,7 +116,7 @@ func (s *session) prune(ctx context.Context, found []swept, blind, remove, force
 	switch {
 	case failed > 0:
 		return exit.With(exit.Failed, fmt.Errorf("%s could not be deleted. Next: repeat the command", render.Count(failed, "sandbox")))
-	case blind && remove: // what was not asked for may cost money
+	case blind && remove: // sandboxes of this provider may still cost money
 		return exit.With(exit.Failed, nil)
 	case !remove && len(found) > 0:
 		s.hint("Nothing was deleted. Next: omoi sandbox prune --installation <id> --yes")
@@ -123,7 +124,8 @@ func (s *session) prune(ctx context.Context, found []swept, blind, remove, force
 	return nil
 }
 
-// end deletes a sandbox and waits until it is gone, unless it may be in use; then it returns why.
+// end deletes a sandbox and waits until the provider no longer has it. If the sandbox may be in use, end keeps it and
+// returns why.
 func (one *swept) end(ctx context.Context, force bool) (spared string, err error) {
 	const patience = 2 * time.Minute
 	ctx, stop := context.WithTimeout(ctx, patience)

@@ -1,0 +1,128 @@
+package checkpoints
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/agent/diff"
+	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
+)
+
+// Entries of the tree of a checkpoint.
+const (
+	entryWork  = "work"
+	entryIndex = "index"
+	entryState = "state"
+)
+
+// commit makes the commit of a checkpoint, whose entry work exists.
+func (t *taker) commit(ctx context.Context, c *taken, index string, state gitState) (err error) {
+	var tree, commit strings.Builder
+	for _, e := range [][2]string{{entryIndex, index}, {entryState, state.tree}, {entryWork, c.tree}} {
+		if id, err := hex.DecodeString(e[1]); err != nil {
+			return fmt.Errorf("entry %s: %w", e[0], err)
+		} else if len(id) > 0 {
+			fmt.Fprintf(&tree, "40000 %s\x00%s", e[0], id)
+		}
+	}
+	top, err := t.tracker.Store(ctx, "tree", tree.String())
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(&commit, "tree %s\n", top)
+	for i, parent := range state.parents {
+		if !slices.Contains(state.parents[:i], parent) {
+			fmt.Fprintf(&commit, "parent %s\n", parent)
+		}
+	}
+	const who = "omoi <omoi@localhost> 0 +0000"
+	fmt.Fprintf(&commit, "author %s\ncommitter %s\n\ncheckpoint\n", who, who)
+	c.commit, err = t.tracker.Store(ctx, "commit", commit.String())
+	c.said.Commit = c.commit
+	return err
+}
+
+// count counts the files that differ from the head.
+func (t *taker) count(ctx context.Context, c *taken) error {
+	before := c.said.Head
+	if before == "" {
+		empty, err := t.shadow.Run(ctx, "hash-object", "-t", "tree", "-w", "/dev/null")
+		if err != nil {
+			return err
+		}
+		before = empty
+	}
+	paths, total, err := diff.Names(ctx, t.shadow.Git, before, c.tree)
+	for _, path := range paths {
+		if info, err := os.Lstat(filepath.Join(t.work, path)); err == nil && !info.IsDir() {
+			c.said.Bytes += info.Size()
+		}
+	}
+	c.said.Files = total
+	return err
+}
+
+// index returns the tree of the workspace's index if it differs from the head's; empty if not, or if entries are
+// unmerged.
+func (t *taker) index(ctx context.Context, c *taken) string {
+	if c.at.index == "" || c.said.GitState {
+		t.kept.index = newest{}
+		return ""
+	}
+	tree, _ := t.kept.index.of(c.at.stamp+" "+c.at.commit, func() (string, error) { return t.readIndex(ctx, c.at) })
+	c.said.Index = tree != ""
+	return tree
+}
+
+func (t *taker) readIndex(ctx context.Context, at head) (string, error) {
+	content, ok := gitcmd.ReadSmall(at.index)
+	if !ok {
+		return "", nil
+	}
+	git := t.shadow.Git
+	git.Index = filepath.Join(git.GitDir, "index.workspace")
+	if err := os.WriteFile(git.Index, content, 0o600); err != nil {
+		return "", fmt.Errorf("copy the index: %w", err)
+	}
+	tree, err := git.Run(ctx, "write-tree", "--missing-ok")
+	head, _ := git.Run(ctx, "rev-parse", "--verify", "--quiet", at.commit+"^{tree}")
+	if err != nil || tree == head {
+		return "", err
+	}
+	return tree, nil
+}
+
+// writePack writes the objects of a checkpoint that neither the API nor the base has, and returns their number of
+// bytes.
+func (t *taker) writePack(ctx context.Context, path, commit, base string) (int64, error) {
+	var revs strings.Builder
+	revs.WriteString(commit + "\n")
+	for _, known := range slices.Concat(t.known, []string{base}) {
+		if known != "" {
+			revs.WriteString("^" + known + "\n")
+		}
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
+	if err != nil {
+		return 0, fmt.Errorf("create pack: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	if commit == base { // the files are unchanged, and the transcript has grown
+		return 0, nil
+	}
+	// With --shallow, git also leaves out what a commit has that is no parent: the base.
+	if err := t.shadow.Stream(ctx, strings.NewReader(revs.String()), f,
+		"pack-objects", "--revs", "--thin", "--shallow", "--stdout", "--quiet", "--threads=1"); err != nil {
+		return 0, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("read pack: %w", err)
+	}
+	return info.Size(), Inflates(f, commit) // else no attempt could restore the checkpoint
+}

@@ -1,0 +1,261 @@
+package checkpoints
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent/apiclient"
+	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
+	"github.com/omoi-dev/omoi/internal/checkpoint"
+)
+
+const headsRefs = "refs/heads/"
+
+// fetchWait limits the download of packs. It is less than the time in which an agent must report its start.
+const fetchWait = 40 * time.Second
+
+// Restorer restores a checkpoint of an earlier attempt into a new workspace.
+type Restorer struct {
+	// From is the checkpoint that is restored.
+	From checkpoint.Checkpoint
+	// Newer are paths that changed after the position in the transcript, at most 50, and Others is the number of
+	// further ones.
+	Newer  []string
+	Others int
+	// Former are earlier names of the task's branch. Renamed is the one that the branch has in the checkpoint; empty: it has
+	// its present name.
+	Former  []string
+	Renamed string
+
+	dir    string // folder of the packs
+	packs  []checkpoint.Checkpoint
+	branch string // present name of a renamed branch
+}
+
+// Fetch downloads the packs of the newest segment whose keyframe is complete, up to the first missing pack. The error
+// is the reason why no checkpoint can be restored.
+func Fetch(ctx context.Context, line *apiclient.Client, dir string, segments [][]checkpoint.Checkpoint) (*Restorer, error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchWait)
+	defer cancel()
+	if err := os.MkdirAll(filepath.Join(dir, "restore"), 0o700); err != nil {
+		return nil, fmt.Errorf("create folder for packs: %w", err)
+	}
+	var why error
+	for _, segment := range segments {
+		r := &Restorer{dir: filepath.Join(dir, "restore")}
+		for _, c := range segment {
+			if err := r.fetch(ctx, line, c); err != nil {
+				why = errors.Join(why, fmt.Errorf("checkpoint %s: %w", c.ID, err))
+				break
+			}
+			r.packs, r.From = append(r.packs, c), c
+		}
+		if len(r.packs) > 0 {
+			return r, nil
+		}
+	}
+	return nil, why
+}
+
+func (r *Restorer) path(c checkpoint.Checkpoint) string { return filepath.Join(r.dir, c.ID+".pack") }
+
+// fetch downloads the pack of a checkpoint, unless an earlier start did.
+func (r *Restorer) fetch(ctx context.Context, line *apiclient.Client, c checkpoint.Checkpoint) error {
+	if c.PackBytes == 0 || whole(r.path(c), c) == nil {
+		return nil
+	}
+	answer, err := apiclient.Insist(ctx, func() (apiclient.Answer, error) {
+		f, err := os.OpenFile(r.path(c), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+		if err != nil {
+			return apiclient.Answer{}, err
+		}
+		answer, err := line.Fetch(ctx, "/checkpoints/"+c.ID+"/pack", f)
+		return answer, errors.Join(err, f.Close())
+	})
+	if err == nil && answer.Status != http.StatusOK {
+		err = fmt.Errorf("the API answered %d %s", answer.Status, answer.Code)
+	}
+	if err != nil {
+		return err
+	}
+	return whole(r.path(c), c)
+}
+
+// whole compares a pack with the sum that its checkpoint names.
+func whole(path string, c checkpoint.Checkpoint) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("open pack: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return fmt.Errorf("read pack: %w", err)
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != c.PackSHA256 {
+		return errors.New("its pack is damaged")
+	}
+	return nil
+}
+
+// Commits unpacks the checkpoint into the workspace's repository, restores its branches and checks out its head. branch
+// is the task's branch; empty without a repository. The error is the reason why
+// the workspace is not restored.
+func (r *Restorer) Commits(ctx context.Context, dir, work, branch string) error {
+	git := gitcmd.Repository(work)
+	if branch == "" {
+		shadow, err := gitcmd.Opening{Dir: filepath.Join(dir, shadowName), Work: work}.Open(ctx)
+		if err != nil {
+			return err
+		}
+		git = shadow.Git
+	}
+	if err := r.unpack(ctx, git); err != nil || branch == "" {
+		return err
+	}
+	refs := r.rename(r.file(ctx, git, refsName), branch)
+	if err := notBehind(ctx, git, refs, branch); err != nil {
+		return err
+	}
+	return r.checkout(ctx, git, refs)
+}
+
+// unpack reads the packs up to the first unreadable one, and selects the checkpoint before it.
+func (r *Restorer) unpack(ctx context.Context, git gitcmd.Git) error {
+	for n, c := range r.packs {
+		err := r.index(ctx, git, c)
+		switch {
+		case err != nil && n == 0:
+			return fmt.Errorf("unpack checkpoint %s: %w", c.ID, err)
+		case err != nil:
+			return r.newer(ctx, git)
+		}
+		r.From = c
+	}
+	return r.newer(ctx, git)
+}
+
+func (r *Restorer) index(ctx context.Context, git gitcmd.Git, c checkpoint.Checkpoint) error {
+	if c.PackBytes > 0 {
+		f, err := os.Open(r.path(c))
+		if err != nil {
+			return fmt.Errorf("open pack: %w", err)
+		}
+		defer func() { _ = f.Close() }()
+		if err := Inflates(f, c.Commit); err != nil {
+			return err
+		}
+		if err := git.Stream(ctx, f, nil, "index-pack", "--stdin", "--fix-thin", "--strict"); err != nil {
+			return err
+		}
+	}
+	if git.Commit(ctx, c.Commit) != c.Commit {
+		return errors.New("its commit is missing")
+	}
+	return nil
+}
+
+// Inflates returns an error if the pack of a checkpoint inflates beyond the limits. Inflates reads the pack from its beginning, and
+// leaves it there.
+func Inflates(pack io.ReadSeeker, commit string) error {
+	_, err := pack.Seek(0, io.SeekStart)
+	if err == nil {
+		err = checkpoint.CheckPack(pack, hex.DecodedLen(len(commit)))
+	}
+	if err == nil {
+		_, err = pack.Seek(0, io.SeekStart)
+	}
+	return err
+}
+
+// newer sets the paths that changed after the position in the transcript, for a checkpoint that was taken after the end
+// of the agent.
+func (r *Restorer) newer(ctx context.Context, git gitcmd.Git) error {
+	if !r.From.FilesOnly || r.From.Base == 0 {
+		return nil
+	}
+	const most = 50
+	for _, c := range r.packs {
+		if c.Number != r.From.Base {
+			continue
+		}
+		text, err := git.Run(ctx, "diff-tree", "-r", "--name-only", "-z", c.Commit+":"+entryWork, r.From.Commit+":"+entryWork)
+		if err != nil {
+			return err
+		}
+		r.Newer = strings.Split(strings.TrimSuffix(text, "\x00"), "\x00")
+		r.Others = max(0, len(r.Newer)-most)
+		r.Newer = r.Newer[:len(r.Newer)-r.Others]
+	}
+	return nil
+}
+
+// file returns a file of the entry state; empty if it does not exist.
+func (r *Restorer) file(ctx context.Context, git gitcmd.Git, name string) string {
+	text, _ := git.Run(ctx, "cat-file", "blob", r.From.Commit+":"+entryState+"/"+name)
+	return text
+}
+
+// rename returns the refs of the checkpoint with the present name of the task's branch.
+func (r *Restorer) rename(refs, branch string) string {
+	now := headsRefs + branch
+	refs += "\n" // of the last line
+	for _, name := range r.Former {
+		if was := headsRefs + name; !strings.Contains(refs, " "+now+"\n") && strings.Contains(refs, " "+was+"\n") {
+			refs = strings.Replace(refs, " "+was+"\n", " "+now+"\n", 1)
+			r.Renamed, r.branch = name, branch
+			if r.From.HeadRef == was {
+				r.From.HeadRef = now
+			}
+		}
+	}
+	return refs
+}
+
+// notBehind returns an error if the checkpoint's branch lacks commits of the task's current branch.
+func notBehind(ctx context.Context, git gitcmd.Git, refs, branch string) error {
+	now := git.Commit(ctx, headsRefs+branch)
+	for line := range strings.Lines(refs) {
+		id, ref, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if ref != headsRefs+branch || id == now {
+			continue
+		}
+		if _, err := git.Run(ctx, "merge-base", "--is-ancestor", now, id); err != nil {
+			return fmt.Errorf("branch %s has commits that the checkpoint lacks", branch)
+		}
+	}
+	return nil
+}
+
+// checkout sets branches and head.
+func (r *Restorer) checkout(ctx context.Context, git gitcmd.Git, refs string) error {
+	var commands strings.Builder
+	for line := range strings.Lines(refs) {
+		if id, ref, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
+			fmt.Fprintf(&commands, "update %s %s\n", ref, id)
+		}
+	}
+	if err := git.Stream(ctx, strings.NewReader(commands.String()), nil, "update-ref", "--stdin"); err != nil {
+		return err
+	}
+	var err error
+	if r.From.HeadRef != "" {
+		_, err = git.Run(ctx, "symbolic-ref", "HEAD", r.From.HeadRef)
+	} else if r.From.Head != "" {
+		_, err = git.Run(ctx, "update-ref", "--no-deref", "HEAD", r.From.Head)
+	}
+	if err != nil || r.From.Head == "" {
+		return err
+	}
+	_, err = git.Run(ctx, "reset", "--quiet", "--hard")
+	return err
+}

@@ -1,0 +1,167 @@
+package leftovers
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
+)
+
+// Found are changes that the agent has left uncommitted.
+type Found struct {
+	Paths    []string // that omoi would commit, sorted
+	Bytes    int64
+	LeftOut  []string // what omoi would leave out, one sentence each
+	Obstacle string   // why omoi cannot commit; empty: it can
+
+	head, tree string
+}
+
+// Find returns what the agent has left uncommitted; nil if that cannot be read.
+func (k *Keeper) Find(ctx context.Context) *Found {
+	if k == nil {
+		return nil
+	}
+	f, err := k.find(ctx)
+	if err != nil {
+		k.Log.WarnContext(ctx, "find leftovers failed", slog.Any("error", err))
+		return nil
+	}
+	return f
+}
+
+func (k *Keeper) find(ctx context.Context) (*Found, error) {
+	git := gitcmd.Repository(k.Work)
+	f := &Found{head: git.Commit(ctx, "HEAD"), Obstacle: k.obstacle(ctx, git), LeftOut: []string{}}
+	if f.head == "" {
+		return nil, errors.New("no commit is checked out")
+	}
+	s, snap, err := k.take(ctx, f.head)
+	if err != nil {
+		return nil, err
+	}
+	f.LeftOut = append(f.LeftOut, snap.Skipped...)
+	if err := errors.Join(k.dropSetup(ctx, s, f), f.submodules(ctx, s)); err != nil {
+		return nil, err
+	}
+	for _, path := range f.Paths {
+		if info, err := os.Lstat(filepath.Join(k.Work, path)); err == nil && !info.IsDir() {
+			f.Bytes += info.Size()
+		}
+	}
+	f.tree, err = s.Run(ctx, "write-tree", "--missing-ok")
+	return f, err
+}
+
+// take brings a copy of the index up to the work tree.
+func (k *Keeper) take(ctx context.Context, head string) (*gitcmd.Shadow, gitcmd.Snapshot, error) {
+	s, err := gitcmd.OfWorkspace(ctx, k.Work, k.path("leftovers.index"))
+	if err == nil {
+		err = s.Begin(ctx, head)
+	}
+	if err != nil {
+		return nil, gitcmd.Snapshot{}, err
+	}
+	snap, err := s.Take(ctx)
+	return s, snap, err
+}
+
+// obstacle returns why nothing may be committed: the result would be half a merge, or on another branch.
+func (k *Keeper) obstacle(ctx context.Context, git gitcmd.Git) string {
+	ref, _ := git.Run(ctx, "symbolic-ref", "--quiet", "HEAD")
+	unmerged, _ := git.Run(ctx, "ls-files", "--unmerged")
+	folder, _ := git.Run(ctx, "rev-parse", "--absolute-git-dir")
+	switch {
+	case gitcmd.Unfinished(folder):
+		return "a merge, rebase or similar operation is unfinished"
+	case unmerged != "":
+		return "files have unresolved conflicts"
+	case ref == "":
+		return "HEAD is detached from the branch " + k.Repo.Branch
+	case ref != "refs/heads/"+k.Repo.Branch:
+		return "the branch " + strings.TrimPrefix(ref, "refs/heads/") + " is checked out instead of " + k.Repo.Branch
+	}
+	return ""
+}
+
+// AfterSetup notes what the setup command has changed: that is not the agent's work.
+func (k *Keeper) AfterSetup(ctx context.Context) error {
+	if k == nil {
+		return nil
+	}
+	s, _, err := k.take(ctx, "HEAD")
+	if err != nil {
+		return err
+	}
+	var changes bytes.Buffer
+	if err := s.Stream(ctx, nil, &changes, "diff-index", "--cached", "--raw", "-z", "--no-renames", "HEAD"); err != nil {
+		return err
+	}
+	if err := os.WriteFile(k.path("setup.changes"), changes.Bytes(), 0o600); err != nil {
+		return fmt.Errorf("note changes of the setup command: %w", err)
+	}
+	return nil
+}
+
+// dropSetup lists the changed paths, without those that are as the setup command left them.
+func (k *Keeper) dropSetup(ctx context.Context, s *gitcmd.Shadow, f *Found) error {
+	var raw, back bytes.Buffer
+	if err := s.Stream(ctx, nil, &raw, "diff-index", "--cached", "--raw", "-z", "--no-renames", f.head); err != nil {
+		return err
+	}
+	setup, _ := os.ReadFile(k.path("setup.changes")) // not there: no setup command
+	before, now := changesOf(setup), changesOf(raw.Bytes())
+	for path, c := range now {
+		if old, ok := before[path]; ok && old.mode == c.mode && old.id == c.id {
+			fmt.Fprintf(&back, "%s %s\t%s\x00", c.oldMode, c.oldID, path)
+			delete(now, path)
+		}
+	}
+	f.Paths = slices.Sorted(maps.Keys(now))
+	if back.Len() == 0 {
+		return nil
+	}
+	return s.Stream(ctx, &back, nil, "update-index", "-z", "--index-info")
+}
+
+// change is how a file differs from the head.
+type change struct{ oldMode, mode, oldID, id string }
+
+// changesOf reads ":<mode> <mode> <id> <id> <status>" and paths, each with a NUL behind it.
+func changesOf(raw []byte) map[string]change {
+	all := map[string]change{}
+	fields := strings.Split(string(raw), "\x00")
+	for i := 0; i+1 < len(fields); i += 2 {
+		if parts := strings.Fields(strings.TrimPrefix(fields[i], ":")); len(parts) == 5 {
+			all[fields[i+1]] = change{parts[0], parts[1], parts[2], parts[3]}
+		}
+	}
+	return all
+}
+
+// maxLeftOut is how many changes that are left out are named, as of a [gitcmd.Snapshot].
+const maxLeftOut = 20
+
+// submodules names those that have changed.
+func (f *Found) submodules(ctx context.Context, s *gitcmd.Shadow) error {
+	var raw bytes.Buffer
+	if err := s.Stream(ctx, nil, &raw, "diff-files", "--raw", "-z", "--ignore-submodules=none"); err != nil {
+		return err
+	}
+	changed := changesOf(raw.Bytes())
+	for _, path := range slices.Sorted(maps.Keys(changed)) {
+		note := fmt.Sprintf("%q was left out: it is a submodule", path)
+		if changed[path].oldMode == "160000" && len(f.LeftOut) < maxLeftOut && !slices.Contains(f.LeftOut, note) {
+			f.LeftOut = append(f.LeftOut, note)
+		}
+	}
+	return nil
+}
