@@ -1,11 +1,11 @@
 """Run one task and follow its events, with Python's standard library alone.
 
-OMOI_API_URL=http://127.0.0.1:8000 python3 run_task.py owner/name "Say hello"
+OMOI_API_URL=http://127.0.0.1:18000 python3 run_task.py owner/name "Say hello"
 The first argument is a repository: owner/name at GitHub, or the absolute path of a local one. OMOI_API_KEY: an API key.
 """
 import json, os, sys, urllib.error, urllib.request
 
-SERVER, KEY = os.environ["OMOI_API_URL"], os.environ.get("OMOI_API_KEY")
+SERVER, KEY = os.environ.get("OMOI_API_URL", "http://127.0.0.1:18000"), os.environ.get("OMOI_API_KEY")
 
 
 def call(method, path, body=None):
