@@ -30,7 +30,7 @@ function of(task: string): Draft[] {
   return cache.get(task)!;
 }
 
-/** The key under which the server takes the drafts once, also if its answer gets lost and they are sent again. A change makes another one. */
+/** The key under which the server takes the drafts once, also if its answer gets lost and they are sent again. Another text makes another one. */
 export function keyOf(task: string): string {
   const key = keys.get(task) ?? recall("sessionStorage", `${kept(task)}.key`) ?? newKey();
   keys.set(task, key);
@@ -38,10 +38,15 @@ export function keyOf(task: string): string {
   return key;
 }
 
+/** What the server would be sent, as text. A comment that opens or closes does not change it. */
+const written = (drafts: Draft[]): string => JSON.stringify(drafts.filter(isWritten).map((d) => ({ ...d, open: false })));
+
 function set(task: string, drafts: Draft[]): void {
+  if (written(drafts) !== written(of(task))) {
+    keys.delete(task);
+    keep("sessionStorage", `${kept(task)}.key`);
+  }
   cache.set(task, drafts);
-  keys.delete(task);
-  keep("sessionStorage", `${kept(task)}.key`);
   keep("sessionStorage", kept(task), JSON.stringify(drafts));
   readers.forEach((reader) => reader());
 }
@@ -57,6 +62,8 @@ export function addDraft(task: string, draft: Omit<Draft, "id" | "text" | "open"
 
 export const setDraft = (task: string, id: string, change: Partial<Draft>): void => set(task, of(task).map((d) => (d.id === id ? { ...d, ...change } : d)));
 export const dropDrafts = (task: string, ids: string[]): void => set(task, of(task).filter((d) => !ids.includes(d.id)));
+
+export const draftsOf = (task: string): readonly Draft[] => of(task);
 
 /** The comments of this tab on a task, kept over a reload. */
 export function useDrafts(task: string): Draft[] {

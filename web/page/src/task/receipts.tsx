@@ -2,7 +2,7 @@ import { useQueryClient, type QueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useEffect, useState, type ReactNode } from "react";
 
-import { getCommand, type Command, type Task } from "../lib/api";
+import { getCommand, OmoiError, said, type Command, type Task } from "../lib/api";
 import { clock } from "../lib/format";
 import { keep, recallList } from "../lib/kept";
 import { Text } from "../lib/text";
@@ -30,13 +30,17 @@ export function useReceipts(task: Task): ReceiptList {
       return;
     }
     const timer = setInterval(() => {
-      for (const id of open.split(",")) {
+      for (const id of document.hidden ? [] : open.split(",")) {
         void getCommand(id).then((command) => {
           setList((was) => was.map((a) => (a.id === id ? { ...a, command } : a)));
           if (command.state !== "accepted") {
             refresh(client, task);
           }
-        }, () => undefined); // asked again
+        }, (fault: unknown) => { // asked again, unless the command cannot be read any more
+          if (fault instanceof OmoiError && [403, 404, 410].includes(fault.problem.status)) {
+            setList((was) => was.map((a) => (a.id === id ? { ...a, done: said(fault) } : a)));
+          }
+        });
       }
     }, 1000);
     return () => clearInterval(timer);
