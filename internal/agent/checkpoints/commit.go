@@ -75,6 +75,10 @@ func (t *taker) index(ctx context.Context, c *taken) string {
 		return ""
 	}
 	tree, _ := t.kept.index.of(c.at.stamp+" "+c.at.commit, func() (string, error) { return t.readIndex(ctx, c.at) })
+	if t.damaged[tree] {
+		c.leaveOut("the Git index" + damaged)
+		return ""
+	}
 	c.said.Index = tree != ""
 	return tree
 }
@@ -95,34 +99,4 @@ func (t *taker) readIndex(ctx context.Context, at head) (string, error) {
 		return "", err
 	}
 	return tree, nil
-}
-
-// writePack writes the objects of a checkpoint that neither the API nor the base has, and returns their number of
-// bytes.
-func (t *taker) writePack(ctx context.Context, path, commit, base string) (int64, error) {
-	var revs strings.Builder
-	revs.WriteString(commit + "\n")
-	for _, known := range slices.Concat(t.known, []string{base}) {
-		if known != "" {
-			revs.WriteString("^" + known + "\n")
-		}
-	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
-	if err != nil {
-		return 0, fmt.Errorf("create pack: %w", err)
-	}
-	defer func() { _ = f.Close() }()
-	if commit == base { // the files are unchanged, and the transcript has grown
-		return 0, nil
-	}
-	// With --shallow, git also leaves out what a commit has that is no parent: the base.
-	if err := t.shadow.Stream(ctx, strings.NewReader(revs.String()), f,
-		"pack-objects", "--revs", "--thin", "--shallow", "--stdout", "--quiet", "--threads=1"); err != nil {
-		return 0, err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return 0, fmt.Errorf("read pack: %w", err)
-	}
-	return info.Size(), Inflates(f, commit) // else no attempt could restore the checkpoint
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -133,6 +134,7 @@ func Open(ctx context.Context, cfg Config) (*Keeper, error) {
 	}
 	k.taker = &taker{
 		tracker: tracker, shadow: tracker.Shadow(), work: cfg.Work, known: k.state.Known, branch: cfg.Branch, base: k.state.Commit,
+		damaged: map[string]bool{},
 	}
 	k.taker.shadow.Used = func(cpu time.Duration) { k.spent.Add(int64(cpu)) }
 	return k, k.save()
@@ -216,7 +218,10 @@ func (k *Keeper) once(ctx context.Context, finish bool) error {
 	if k.over {
 		return nil
 	}
-	err := k.keep(ctx, k.reading(finish))
+	how, err := k.reading(finish), errDamaged
+	for n := 0; n < maxTries && errors.Is(err, errDamaged); n++ {
+		err = k.keep(ctx, how)
+	}
 	if err == nil {
 		k.fails = 0
 		return nil
@@ -308,6 +313,9 @@ func (k *Keeper) send(ctx context.Context, c taken) error {
 	base := k.base()
 	size, err := k.pack(ctx, &c, base)
 	defer func() { _ = os.Remove(k.path(packName)) }()
+	if isDamage(err) && k.taker.findDamaged(ctx, k.path(packName), &c, base) {
+		return fmt.Errorf("%w: %w", errDamaged, err)
+	}
 	if err != nil {
 		return k.fail(ctx, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
+	"github.com/omoi-dev/omoi/internal/checkpoint"
 )
 
 // Files in the entry state of a checkpoint.
@@ -63,7 +64,7 @@ func (t *taker) state(ctx context.Context, c *taken) (s gitState, err error) {
 	if err != nil {
 		return s, err
 	}
-	if refs != "" {
+	if refs = t.without(refs, c, &s); refs != "" {
 		files[refsName] = []byte(refs)
 	}
 	t.operation(ctx, own, c, &s, files)
@@ -71,93 +72,22 @@ func (t *taker) state(ctx context.Context, c *taken) (s gitState, err error) {
 	if len(files) == 1 {
 		key = string(files[refsName])
 	}
-	tree, err := t.kept.state.of(key, func() (string, error) { return t.stateTree(ctx, files) })
-	if err != nil {
-		c.leaveOut("branches and the state of Git: " + err.Error())
-	}
-	s.tree = tree
+	s.tree, err = t.kept.state.of(key, func() (string, error) { return t.stateTree(ctx, files) })
+	c.leaveOutError("branches and the state of Git", err)
 	return s, nil
 }
 
-// leaveOut records what the checkpoint lacks.
+// leaveOut records what the checkpoint lacks, in front of the files that it lacks, since only [checkpoint.MaxLeftOut] sentences are kept.
 func (c *taken) leaveOut(what string) {
-	const most = 20
-	if len(c.said.LeftOut) < most {
-		c.said.LeftOut = append(c.said.LeftOut, "The checkpoint lacks "+what)
-	}
+	all := slices.Insert(slices.Clone(c.said.LeftOut), 0, "The checkpoint lacks "+what)
+	c.said.LeftOut = all[:min(len(all), checkpoint.MaxLeftOut)]
 }
 
-// refs returns branches and stash that are commits, and adds those that the API lacks to the parents.
-func (t *taker) refs(ctx context.Context, own gitcmd.Git, c *taken, s *gitState) (string, error) {
-	all, err := own.Run(ctx, "for-each-ref", "--count="+strconv.Itoa(maxRefs), "--format=%(objectname) %(refname)", "refs/heads", "refs/stash")
-	if err != nil || all == "" {
-		return "", nil //nolint:nilerr // the files are worth more than the branches
-	}
-	if ref := c.said.HeadRef; ref != "" && !strings.Contains(all+"\n", " "+ref+"\n") {
-		all = c.said.Head + " " + ref + "\n" + all // not among the first maxRefs
-	}
-	known := slices.Concat(t.known, s.parents)
-	both, err := t.kept.refs.of(strings.Join(append(known, all), "\n"), func() (string, error) { return commitsOf(ctx, own, all, known) })
+// leaveOutError is leaveOut with the reason; without an error the checkpoint lacks nothing.
+func (c *taken) leaveOutError(what string, err error) {
 	if err != nil {
-		return "", nil //nolint:nilerr // as above
+		c.leaveOut(what + ": " + err.Error())
 	}
-	refs, loose, _ := strings.Cut(both, "\x00")
-	for line := range strings.SplitSeq(all, "\n") {
-		if !strings.Contains(refs, line+"\n") {
-			c.leaveOut(line[strings.IndexByte(line, ' ')+1:] + ", which is no commit")
-		}
-	}
-	s.parents = append(s.parents, strings.Fields(loose)...)
-	return refs, nil
-}
-
-// commitsOf returns the lines of refs that are commits, a zero byte, and the IDs of those that are not in the history of known. A
-// restore fails at a ref whose commit it lacks.
-func commitsOf(ctx context.Context, own gitcmd.Git, all string, known []string) (string, error) {
-	var kinds bytes.Buffer
-	if err := own.Stream(ctx, strings.NewReader(all), &kinds, "cat-file", "--batch-check=%(objecttype) %(objectname) %(rest)"); err != nil {
-		return "", err
-	}
-	args := []string{"for-each-ref", "--format=%(objectname)"}
-	for _, id := range known {
-		args = append(args, "--no-merged="+id)
-	}
-	loose, err := own.Run(ctx, append(args, "refs/heads", "refs/stash")...) // git before 2.31 takes --no-merged once
-	var refs, ids strings.Builder
-	for line := range strings.Lines(kinds.String()) {
-		ref, ok := strings.CutPrefix(line, "commit ")
-		if id, _, _ := strings.Cut(ref, " "); ok && (err != nil || strings.Contains(loose, id)) {
-			ids.WriteString(id + "\n")
-		}
-		if ok {
-			refs.WriteString(ref)
-		}
-	}
-	return refs.String() + "\x00" + ids.String(), nil
-}
-
-// refsOfUser returns the branches and the stash of the checkpoint that a user took, with the task's branch at the head, and adds
-// their commits to the parents. Others of the user's repository are not the task's.
-func (t *taker) refsOfUser(ctx context.Context, _ gitcmd.Git, _ *taken, s *gitState) (string, error) {
-	before, err := t.shadow.Run(ctx, "ls-tree", "--full-tree", "--name-only", t.base, entryState+"/"+refsName)
-	if err == nil && before != "" {
-		before, err = t.shadow.Run(ctx, "cat-file", "blob", t.base+":"+entryState+"/"+refsName)
-	}
-	if err != nil {
-		return "", err
-	}
-	own := " refs/heads/" + t.branch
-	lines := slices.DeleteFunc(strings.Split(before, "\n"), func(line string) bool { return line == "" || strings.HasSuffix(line, own) })
-	for _, head := range s.parents {
-		lines = append(lines, head+own)
-	}
-	slices.SortFunc(lines, func(a, b string) int {
-		return strings.Compare(a[strings.IndexByte(a, ' ')+1:], b[strings.IndexByte(b, ' ')+1:])
-	})
-	all, err := t.shadow.Run(ctx, "rev-parse", t.base+"^@")
-	parents := strings.Fields(all)
-	s.parents = append(s.parents, parents[min(1, len(parents)):]...) // the first one is the head
-	return strings.Join(append(lines, ""), "\n"), err
 }
 
 // operation reads the files of an unfinished merge, rebase or similar.
@@ -166,19 +96,20 @@ func (t *taker) operation(ctx context.Context, own gitcmd.Git, c *taken, s *gitS
 		return
 	}
 	c.said.GitState = true
-	if err := readState(c.at.folder, files); err != nil {
-		c.leaveOut("parts of an unfinished Git operation: " + err.Error())
-	}
+	c.leaveOutError("parts of an unfinished Git operation", readState(c.at.folder, files))
 	for _, name := range []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "ORIG_HEAD"} {
 		for id := range strings.FieldsSeq(string(files[path.Join(gitName, name)])) {
-			if own.Commit(ctx, id) == id {
+			switch {
+			case t.damaged[id]:
+				c.leaveOut("the commit of " + name + damaged)
+			case own.Commit(ctx, id) == id:
 				s.parents = append(s.parents, id)
 			}
 		}
 	}
 	var stages bytes.Buffer
 	if err := own.Stream(ctx, nil, &stages, "ls-files", "--stage", "-z"); err != nil {
-		c.leaveOut("the Git index: " + err.Error())
+		c.leaveOutError("the Git index", err)
 		return
 	}
 	files[stagesName] = stages.Bytes()

@@ -36,6 +36,8 @@ type taker struct {
 	snap    track.Snapshot // the newest
 
 	kept kept
+
+	damaged map[string]bool // commits and trees of the workspace that no pack can have
 }
 
 // kept is what Git is slow to return and has not changed. Its objects are in the newest checkpoint, so that no Prune deletes them.
@@ -60,7 +62,8 @@ func (n *newest) of(key string, get func() (string, error)) (string, error) {
 // taken is a checkpoint that is not sent yet.
 type taken struct {
 	commit string
-	tree   string // entry work
+	tree   string   // entry work
+	needs  []string // commits, and the entry index
 	at     head
 	read   time.Time // when the files were as they are in the checkpoint
 	said   checkpoint.Sealed
@@ -184,6 +187,7 @@ func (t *taker) take(ctx context.Context, how reading, quiet func() bool) (c tak
 		whole = t.head(ctx) == at
 	}
 	c.said.Torn = c.said.Torn || !whole // head, index and files may be of different moments
+	c.needs = append(slices.Clone(state.parents), index)
 	return c, t.commit(ctx, &c, index, state)
 }
 

@@ -1,0 +1,122 @@
+package checkpoints_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// side makes a branch of two commits with a file that no other branch has, and returns how to reach its objects.
+func (r *rig) side() map[string]string {
+	r.t.Helper()
+	r.git(r.work, "checkout", "-q", "-b", "side")
+	for _, text := range []string{"one of side\n", "two of side\n"} {
+		r.put(r.work, "folder/side.txt", text)
+		r.git(r.work, "add", ".")
+		r.git(r.work, "commit", "-qm", text)
+	}
+	r.git(r.work, "checkout", "-q", branch)
+	ids := map[string]string{}
+	for name, of := range map[string]string{"commit": "side", "parent": "side~", "tree": "side:folder", "file": "side:folder/side.txt", "older file": "side~:folder/side.txt"} {
+		ids[name] = r.git(r.work, "rev-parse", of)
+	}
+	return ids
+}
+
+// object returns the path of a loose object of the workspace.
+func (r *rig) object(id string) string { return filepath.Join(r.work, ".git/objects", id[:2], id[2:]) }
+
+func TestKeep_LeavesOutADamagedBranch(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []string{"commit", "parent", "tree", "file", "older file", "emptied file"} {
+		t.Run(lost, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, "sha1")
+			ids := r.side()
+			r.git(r.work, "branch", "same", "side")
+			r.git(r.work, "checkout", "-q", "-b", "other")
+			r.git(r.work, "commit", "-q", "--allow-empty", "-m", "other")
+			r.git(r.work, "checkout", "-q", branch)
+			path := r.object(ids[strings.TrimPrefix(lost, "emptied ")])
+			require.NoError(t, os.Remove(path))
+			if lost == "emptied file" { // as after a power loss
+				require.NoError(t, os.WriteFile(path, nil, 0o444))
+			}
+			r.put(r.work, "new.txt", "new\n")
+			k := r.open()
+			r.keep(k)
+			r.put(r.work, "new.txt", "newer\n")
+			r.keep(k)
+			require.Empty(t, r.agent.failures)
+			require.Len(t, r.server.Checkpoints(), 2)
+			for _, told := range r.agent.events {
+				all := r.server.Checkpoints()[told["checkpoint"].(int)].LeftOut
+				require.Equal(t, all, told["left_out"])
+				require.Len(t, all, 2)
+				require.Contains(t, all[0]+all[1], "The checkpoint lacks refs/heads/side")
+				require.Contains(t, all[0]+all[1], "The checkpoint lacks refs/heads/same")
+			}
+			work, _ := r.restored()
+			require.Equal(t, digest(t, r.work), digest(t, work))
+			require.Equal(t, r.git(r.work, "rev-parse", "other", branch), r.git(work, "rev-parse", "other", branch))
+			require.Equal(t, "other\n"+branch, r.git(work, "for-each-ref", "--format=%(refname:short)", "refs/heads"))
+		})
+	}
+}
+
+// TestKeep_LeavesOutABranchThatIsDamagedLater damages a branch that earlier checkpoints have, before the next keyframe.
+func TestKeep_LeavesOutABranchThatIsDamagedLater(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "sha1")
+	ids := r.side()
+	k := r.open()
+	r.keep(k)
+	require.NoError(t, os.Remove(r.object(ids["file"])))
+	for n := range 60 {
+		r.put(r.work, "new.txt", strings.Repeat("x", n+1))
+		r.keep(k)
+	}
+	require.Empty(t, r.agent.failures)
+	last := r.server.Segments()[0]
+	require.NotEqual(t, 1, last[0].Number, "a new keyframe")
+	require.Len(t, last[0].LeftOut, 1)
+	work, _ := r.restored()
+	require.Equal(t, digest(t, r.work), digest(t, work))
+}
+
+func TestKeep_LeavesOutADamagedIndex(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "sha1")
+	r.put(r.work, "staged.txt", "staged\n")
+	r.git(r.work, "add", "staged.txt")
+	id := r.git(r.work, "rev-parse", ":staged.txt")
+	r.put(r.work, "staged.txt", "changed\n")
+	require.NoError(t, os.Remove(r.object(id)))
+	r.keep(r.open())
+	require.Empty(t, r.agent.failures)
+	for _, c := range r.server.Checkpoints() {
+		require.False(t, c.Index)
+		require.Len(t, c.LeftOut, 1)
+		require.Contains(t, c.LeftOut[0], "The checkpoint lacks the Git index")
+	}
+	work, _ := r.restored()
+	require.Equal(t, digest(t, r.work), digest(t, work))
+}
+
+func TestKeep_SaysThatTheHeadIsDamaged(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "sha1")
+	r.put(r.work, "a.txt", "1\n")
+	r.git(r.work, "add", ".")
+	r.git(r.work, "commit", "-qm", "own")
+	r.git(r.work, "branch", "same")
+	id := r.git(r.work, "rev-parse", "HEAD:a.txt")
+	r.put(r.work, "a.txt", "2\n")
+	k := r.open()
+	require.NoError(t, os.Remove(r.object(id)))
+	require.Error(t, k.Keep(t.Context()))
+	require.Equal(t, []any{"unreadable"}, r.agent.failures)
+}

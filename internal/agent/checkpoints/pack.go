@@ -1,0 +1,68 @@
+package checkpoints
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
+	"github.com/omoi-dev/omoi/internal/checkpoint"
+)
+
+// writePack writes the objects of a commit or tree that the API lacks and that are not in others, and returns their number of bytes.
+func (t *taker) writePack(ctx context.Context, path, id string, others ...string) (int64, error) {
+	var revs strings.Builder
+	revs.WriteString(id + "\n")
+	for _, known := range slices.Concat(t.known, others) {
+		if known != "" {
+			revs.WriteString("^" + known + "\n")
+		}
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
+	if err != nil {
+		return 0, fmt.Errorf("create pack: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	if slices.Contains(others, id) { // the files are unchanged, and the transcript has grown
+		return 0, nil
+	}
+	// With --shallow, git also leaves out what a commit has that is no parent: the base.
+	if err := t.shadow.Stream(ctx, strings.NewReader(revs.String()), f,
+		"pack-objects", "--revs", "--thin", "--shallow", "--stdout", "--quiet", "--threads=1"); err != nil {
+		return 0, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("read pack: %w", err)
+	}
+	return info.Size(), Inflates(f, id) // else no attempt could restore the checkpoint
+}
+
+// damaged is why a checkpoint lacks a part.
+const damaged = ": objects of it are missing, damaged or too large"
+
+// errDamaged reports that the next try leaves out what is damaged.
+var errDamaged = errors.New("objects of the workspace are damaged")
+
+// findDamaged notes which commits and trees of a checkpoint no pack can have, except the head and the files. It reports whether there are
+// new ones.
+func (t *taker) findDamaged(ctx context.Context, path string, c *taken, base string) (found bool) {
+	for _, id := range c.needs {
+		if id == "" || id == c.said.Head || t.damaged[id] {
+			continue
+		}
+		if _, err := t.writePack(ctx, path, id, base, c.said.Head); isDamage(err) {
+			t.damaged[id], found = true, true
+		}
+	}
+	return found
+}
+
+// isDamage reports whether git ended by itself at an object, and not through the host.
+func isDamage(err error) bool {
+	failed, ok := errors.AsType[*gitcmd.Error](err)
+	return errors.Is(err, checkpoint.ErrInflates) || ok && failed.ExitCode > 0 && reasonOf(err) == reasonUnreadable
+}
