@@ -3,6 +3,7 @@ package checkpoints
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,17 +33,30 @@ func (t *taker) refs(ctx context.Context, own gitcmd.Git, c *taken, s *gitState)
 	return refs, nil
 }
 
-// listed returns the lines of the first [maxRefs] of the branches and the stash, and that of the head.
+// listed returns the lines of the branches and the stash. Of more than [maxRefs] branches these are the first ones by name, and that of
+// the head.
 func (t *taker) listed(ctx context.Context, own gitcmd.Git, c *taken) (string, error) {
 	const line = "--format=%(objectname) %(refname)"
 	all, err := own.Run(ctx, "for-each-ref", "--count="+strconv.Itoa(maxRefs), line, "refs/heads", "refs/stash")
 	if err != nil || all == "" {
 		return "", err
 	}
+	cut := strings.Count(all, "\n") == maxRefs-1
 	if ref := c.said.HeadRef; ref != "" && !strings.Contains(all+"\n", " "+ref+"\n") {
 		all = c.said.Head + " " + ref + "\n" + all
 	}
-	return all, nil
+	if !cut {
+		return all, nil
+	}
+	if stash, _ := own.Run(ctx, "for-each-ref", line, "refs/stash"); !strings.HasSuffix(all, stash) {
+		all += "\n" + stash
+	}
+	each, err := own.Run(ctx, "for-each-ref", "--format=.", headsRefs)
+	total := strings.Count(each, ".")
+	if more := total - strings.Count(all, " "+headsRefs); more > 0 {
+		c.leaveOut(fmt.Sprintf("%d of %d branches: it has the first %d by name, and that of the head", more, total, maxRefs))
+	}
+	return all, err
 }
 
 // nameOf returns the ref of a line "<commit> <ref>".

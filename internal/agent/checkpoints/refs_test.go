@@ -28,9 +28,13 @@ func TestRestore_TheBranchOfTheHeadAmongVeryMany(t *testing.T) {
 		r.put(r.work, fmt.Sprintf(".git/refs/heads/b%d", n), r.git(r.work, "rev-parse", "HEAD")+"\n")
 	}
 	r.git(r.work, "commit", "-q", "--allow-empty", "-m", "own")
+	r.put(r.work, "changed.txt", "two\n")
+	r.git(r.work, "stash")
 	r.keep(r.open())
-	work, _ := r.restored()
-	require.Equal(t, r.git(r.work, "rev-parse", "HEAD", branch), r.git(work, "rev-parse", "HEAD", branch))
+	work, from := r.restored()
+	kept := []string{"rev-parse", "HEAD", branch, "b0", "refs/stash"}
+	require.Equal(t, r.git(r.work, kept...), r.git(work, kept...))
+	require.Equal(t, []string{"The checkpoint lacks 10 of 111 branches: it has the first 100 by name, and that of the head"}, from.From.LeftOut)
 }
 
 func TestRestore_LeavesOutRefsThatAreNoCommits(t *testing.T) {
