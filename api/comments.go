@@ -14,6 +14,9 @@ type FollowUps interface {
 	// ContinueTask creates a task with the settings, the branch and the pull request of a completed task, whose agent gets text.
 	// [task.CodeConflict] if another task continues that work already.
 	ContinueTask(ctx context.Context, taskID string, by task.NewTask, text string) (task.Accepted, error)
+	// FollowUpOfKey returns the task that an earlier request with the idempotency key of by created; Repeated is false if there is none.
+	// [task.CodeConflict] if its text was another one.
+	FollowUpOfKey(ctx context.Context, taskID string, by task.NewTask) (task.Accepted, error)
 	// CommandOfKey returns the command with feedback that an earlier request with an idempotency key sent. [task.CodeConflict] if its
 	// text was another one.
 	CommandOfKey(ctx context.Context, taskID, key, text string) (task.Command, bool, error)
@@ -100,6 +103,13 @@ func (c comments) repeated(ctx context.Context) (out *madeOut[client.CommentsRes
 			return nil, false, err
 		}
 	}
+	by, err := c.continuing(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	if made, err := c.deps.FollowUps.FollowUpOfKey(ctx, c.task.ID, by); err != nil || made.Repeated {
+		return c.continued(made), err == nil, err
+	}
 	command, found, err := c.deps.FollowUps.CommandOfKey(ctx, c.task.ID, c.in.Key, c.text)
 	status := http.StatusOK
 	if command.State == task.ReceiptAccepted {
@@ -177,21 +187,32 @@ func (c comments) asked(command task.Command, status int) *madeOut[client.Commen
 }
 
 func (c comments) followUp(ctx context.Context) (*madeOut[client.CommentsResult], error) {
+	by, err := c.continuing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	made, err := c.deps.FollowUps.ContinueTask(ctx, c.task.ID, by, c.text)
+	if err != nil {
+		return nil, err
+	}
+	return c.continued(made), nil
+}
+
+// continuing returns who asks for a task that continues this one.
+func (c comments) continuing(ctx context.Context) (task.NewTask, error) {
 	who := callerOf(ctx)
 	hash, err := hashOf([]any{c.task.ID, c.in.Body})
-	if err != nil {
-		return nil, err
-	}
-	made, err := c.deps.FollowUps.ContinueTask(ctx, c.task.ID, task.NewTask{
+	return task.NewTask{
 		OrganizationID: who.organization, UserID: who.user, Sender: who.name, IdempotencyKey: c.in.Key, BodyHash: hash, Trace: traceparent(ctx),
-	}, c.text)
-	if err != nil {
-		return nil, err
-	}
+	}, err
+}
+
+// continued returns the result of a task that continues this one.
+func (c comments) continued(made task.Accepted) *madeOut[client.CommentsResult] {
 	out := c.result("task")
 	out.Status, out.Location, out.Body.TaskID = http.StatusCreated, "/api/v1/tasks/"+made.TaskID, made.TaskID
 	if made.Repeated {
 		out.Status = http.StatusOK
 	}
-	return out, nil
+	return out
 }

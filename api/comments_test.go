@@ -170,6 +170,36 @@ func TestComment_ContinuesACompletedTask(t *testing.T) {
 	require.Contains(t, p.Detail, "has no branch")
 }
 
+// TestComment_ContinuesOnceAlthoughTheTaskIsRewound repeats the request for a follow-up task while an agent of the first task runs again.
+func TestComment_ContinuesOnceAlthoughTheTaskIsRewound(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	job := w.task(newTask())
+	box := w.begin(job)
+	w.end(job, task.StatusCompleted)
+	w.exec(`UPDATE tasks SET branch_name = 'feature/x' WHERE id = $1`, job.ID)
+	path := "/api/v1/tasks/" + job.ID + "/comments"
+	made := ok[client.CommentsResult](w.call(http.MethodPost, path, onLine("x"), "Idempotency-Key", "k1"), http.StatusCreated)
+	w.exec(`UPDATE attempts SET ended_at = now() WHERE task_id = $1`, job.ID)
+	w.exec(`UPDATE sandboxes SET ended_at = now() WHERE id = $1`, box)
+	again := func() {
+		t.Helper()
+		require.Equal(t, made, ok[client.CommentsResult](w.call(http.MethodPost, path, onLine("x"), "Idempotency-Key", "k1"), http.StatusOK))
+		w.call(http.MethodPost, path, onLine("y"), "Idempotency-Key", "k1").refused(http.StatusConflict, "header.Idempotency-Key")
+	}
+	w.exec(`WITH box AS (INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, machine, state)
+			VALUES ('box2', $2, $1, 2, 'external', false, 'running') RETURNING id),
+		try AS (INSERT INTO attempts (task_id, number, sandbox_id, run_id, ordinal, assigned_at) SELECT $1, 2, id, 'r', 2, now() FROM box)
+		UPDATE tasks SET status = 'running', sandbox_id = 'box2', attempt_count = 2, completed_at = NULL WHERE id = $1`, job.ID, w.org)
+	again()
+	require.Empty(t, w.take("box2", ""))
+	w.end(job, task.StatusFailed)
+	again()
+	require.Zero(t, w.count(`SELECT count(*) FROM commands WHERE kind <> 'start'`))
+	other := ok[client.CommentsResult](w.call(http.MethodPost, path, onLine("x"), "Idempotency-Key", "k2"), http.StatusAccepted)
+	require.Equal(t, "retry", other.Command.Kind)
+}
+
 // TestComment_ContinuesOnceForConcurrentRequests sends the same request eight times at once.
 func TestComment_ContinuesOnceForConcurrentRequests(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/omoi-dev/omoi/internal/feedback"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
@@ -80,6 +81,20 @@ func (s *Store) ContinueTask(ctx context.Context, taskID string, by task.NewTask
 		}
 	}
 	return made, translate("continue task "+taskID, err)
+}
+
+// FollowUpOfKey returns the task that an earlier request with the idempotency key of by created to continue a task or one that continues
+// it, if any. [task.CodeConflict] if the text was another one.
+func (s *Store) FollowUpOfKey(ctx context.Context, taskID string, by task.NewTask) (task.Accepted, error) {
+	row, found, err := maybe(s.q.IdempotencyKey(ctx, by.OrganizationID, by.IdempotencyKey))
+	if err != nil || !found {
+		return task.Accepted{}, translate("look up the idempotency key", err)
+	}
+	of, err := s.q.FeedbackRoot(ctx, by.OrganizationID, taskID)
+	if err != nil || !slices.Contains(of.Followers, row.TaskID) {
+		return task.Accepted{}, translate("read the task", err)
+	}
+	return s.repeated(ctx, by)
 }
 
 // CommandOfKey returns the retry or verdict with feedback that an earlier request with an idempotency key sent, if any. [task.CodeConflict]
