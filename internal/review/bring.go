@@ -106,7 +106,7 @@ func (w work) fetch(ctx context.Context, commits []string) error {
 	pack, in := io.Pipe()
 	sent := make(chan error, 1)
 	go func() {
-		err := host.Pack(ctx, scm.Repo(w.task.Repo), commits, in)
+		err := host.Pack(ctx, scm.Repo(w.task.Repo), commits, w.fetches, in)
 		in.CloseWithError(err)
 		sent <- err
 	}()
@@ -115,7 +115,7 @@ func (w work) fetch(ctx context.Context, commits []string) error {
 	over, ended := from.over(), from.ended
 	_ = pack.Close() // the next write of the host fails, which is not its fault
 	switch failed := <-sent; {
-	case over:
+	case over, errors.Is(failed, scm.ErrTooLarge):
 		return tooLarge("The repository has more than %d bytes.", w.fetches)
 	case ended && failed != nil:
 		return w.unfetched(failed)

@@ -69,7 +69,7 @@ const (
 
 func (o *objects) measure() {
 	if o.dir != "" {
-		o.bytes.Store(sizeOf(o.dir))
+		o.bytes.Store(tempdir.SizeOf(o.dir))
 	}
 }
 

@@ -3,10 +3,8 @@ package review
 import (
 	"cmp"
 	"context"
-	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -137,18 +135,4 @@ func (s *Service) drop(taskID string, o *objects) bool {
 	delete(s.copies, taskID)
 	_ = os.RemoveAll(o.dir)
 	return true
-}
-
-// sizeOf returns the bytes of all files of a folder.
-func sizeOf(dir string) (sum int64) {
-	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return nil //nolint:nilerr // a file that is gone has no size
-		}
-		if info, err := entry.Info(); err == nil && !entry.IsDir() {
-			sum += info.Size()
-		}
-		return nil
-	})
-	return sum
 }

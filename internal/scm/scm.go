@@ -76,6 +76,9 @@ var ErrCheckedOut = errors.New("the branch is checked out")
 // ErrNoCommit reports that a repository lacks a commit.
 var ErrNoCommit = errors.New("the repository lacks the commit")
 
+// ErrTooLarge reports that commits have too many bytes.
+var ErrTooLarge = errors.New("the commits are too large")
+
 // Wants returns refspecs that fetch commits, which may have no branch, and keep them by refs of a copy.
 func Wants(commits []string) []string {
 	specs := make([]string, 0, len(commits))
@@ -131,8 +134,9 @@ type Host interface {
 	// RemoveRefs removes refs/omoi/tasks and refs/omoi/rescue of a task, and refs/omoi/heads of its branch if no other
 	// task has that branch.
 	RemoveRefs(ctx context.Context, repo Repo, taskID string) error
-	// Pack writes commits with all their files and their newest history as a Git pack. [ErrNoCommit] if the repository lacks one.
-	Pack(ctx context.Context, repo Repo, commits []string, w io.Writer) error
+	// Pack writes commits with all their files and their newest history as a Git pack. [ErrNoCommit] if the repository lacks one,
+	// [ErrTooLarge] if a copy of them has more than most bytes.
+	Pack(ctx context.Context, repo Repo, commits []string, most int64, w io.Writer) error
 	// Diff writes base...branch as a unified diff.
 	Diff(ctx context.Context, repo Repo, base, branch string, w io.Writer) error
 }

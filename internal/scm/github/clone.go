@@ -14,6 +14,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/gitproc"
+	"github.com/omoi-dev/omoi/internal/scm/tempdir"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -106,9 +107,13 @@ func (h *Host) withCopy(ctx context.Context, repo scm.Repo, use func(*clone) err
 }
 
 // Pack writes commits with all their files and their newest history as a Git pack. See [scm.Host].
-func (h *Host) Pack(ctx context.Context, repo scm.Repo, commits []string, w io.Writer) error {
+func (h *Host) Pack(ctx context.Context, repo scm.Repo, commits []string, most int64, w io.Writer) error {
 	return h.withCopy(ctx, repo, func(c *clone) error {
-		if err := c.fetch(ctx, scm.Wants(commits)...); err != nil {
+		over, err := tempdir.Limit(ctx, c.folder, most, func(ctx context.Context) error { return c.fetch(ctx, scm.Wants(commits)...) })
+		switch {
+		case over:
+			return scm.ErrTooLarge
+		case err != nil:
 			return lacksCommit(err)
 		}
 		return h.local.PackCopy(ctx, scm.Repo(c.dir), w)

@@ -11,13 +11,14 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/gitproc"
+	"github.com/omoi-dev/omoi/internal/scm/tempdir"
 )
 
 // packDepth is the default number of commits of history in a pack.
 const packDepth = 50
 
 // Pack writes commits with all their files and their newest history as a Git pack. See [scm.Host].
-func (h *Host) Pack(ctx context.Context, repo scm.Repo, commits []string, w io.Writer) error {
+func (h *Host) Pack(ctx context.Context, repo scm.Repo, commits []string, most int64, w io.Writer) error {
 	r, err := h.open(ctx, repo)
 	if err != nil {
 		return err
@@ -27,7 +28,13 @@ func (h *Host) Pack(ctx context.Context, repo scm.Repo, commits []string, w io.W
 		return err
 	}
 	defer q.remove()
-	if err := q.takeCommits(ctx, r, commits, cmp.Or(h.cfg.History.Depth, packDepth)); err != nil {
+	over, err := tempdir.Limit(ctx, q.folder, most, func(ctx context.Context) error {
+		return q.takeCommits(ctx, r, commits, cmp.Or(h.cfg.History.Depth, packDepth))
+	})
+	switch {
+	case over:
+		return scm.ErrTooLarge
+	case err != nil:
 		return err
 	}
 	return q.packAll(ctx, w)

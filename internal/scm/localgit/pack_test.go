@@ -2,6 +2,7 @@ package localgit_test
 
 import (
 	"bytes"
+	"crypto/rand"
 	"io"
 	"os"
 	"path/filepath"
@@ -39,7 +40,7 @@ func TestPack_HasCommitsWithFilesAndNewestHistory(t *testing.T) {
 	other := b.commit(b.path, "d.txt", "d\n") // no branch has it
 	git(t, b.path, "switch", "--quiet", "main")
 	var pack bytes.Buffer
-	require.NoError(t, b.host.Pack(t.Context(), b.repo, []string{third, other}, &pack))
+	require.NoError(t, b.host.Pack(t.Context(), b.repo, []string{third, other}, 1<<30, &pack))
 	dir := unpacked(t, &pack)
 	require.Equal(t, "a\nb\nc", git(t, dir, "show", third+":a.txt", third+":b.txt", third+":c.txt"))
 	require.Equal(t, "d", git(t, dir, "show", other+":d.txt"))
@@ -50,8 +51,18 @@ func TestPack_HasCommitsWithFilesAndNewestHistory(t *testing.T) {
 func TestPack_OfAnUnknownCommit(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	err := b.host.Pack(t.Context(), b.repo, []string{b.head("main"), strings.Repeat("a", 40)}, io.Discard)
+	err := b.host.Pack(t.Context(), b.repo, []string{b.head("main"), strings.Repeat("a", 40)}, 1<<30, io.Discard)
 	require.ErrorIs(t, err, scm.ErrNoCommit)
-	err = b.host.Pack(t.Context(), scm.Repo(t.TempDir()), []string{b.head("main")}, io.Discard)
+	err = b.host.Pack(t.Context(), scm.Repo(t.TempDir()), []string{b.head("main")}, 1<<30, io.Discard)
 	require.Equal(t, task.CodeInvalid, task.CodeOf(err))
+}
+
+func TestPack_OfTooManyBytes(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	content := make([]byte, 2<<20)
+	_, _ = rand.Read(content)
+	commit := b.commit(b.path, "large.bin", string(content))
+	require.ErrorIs(t, b.host.Pack(t.Context(), b.repo, []string{commit}, 1<<20, io.Discard), scm.ErrTooLarge)
+	require.NoError(t, b.host.Pack(t.Context(), b.repo, []string{commit}, 4<<20, io.Discard))
 }
