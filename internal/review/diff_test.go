@@ -2,6 +2,8 @@ package review_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -148,6 +150,30 @@ func TestDiff_OfALargeFile(t *testing.T) {
 	require.Equal(t, task.KindFilesTooLarge, task.KindOf(err))
 	_, err = r.service.File(t.Context(), r.task, r.point("latest"), review.FileQuery{Path: "large", Limit: 10})
 	require.Equal(t, task.KindFilesTooLarge, task.KindOf(err))
+}
+
+// TestFile_ReadsItFromGitOnce puts other bytes in place of the content that a copy has on disk: further pieces come from there.
+func TestFile_ReadsItFromGitOnce(t *testing.T) {
+	t.Parallel()
+	r := setup(t)
+	r.write("f.txt", strings.Repeat("a", 100))
+	r.write("g.txt", strings.Repeat("g", 100))
+	r.checkpoint()
+	piece := func(path string, offset int) string {
+		f, err := r.service.File(t.Context(), r.task, r.point("1.1"), review.FileQuery{Path: path, Offset: offset, Limit: 10})
+		require.NoError(t, err)
+		return f.Text
+	}
+	require.Equal(t, strings.Repeat("a", 10), piece("f.txt", 0))
+	kept, err := filepath.Glob(filepath.Join(filepath.Dir(r.repo), "omoi-scratch-*", "omoi-review-*", "blob"))
+	require.NoError(t, err)
+	require.Len(t, kept, 1)
+	require.NoError(t, os.WriteFile(kept[0], []byte(strings.Repeat("b", 100)), 0o600))
+	require.Equal(t, strings.Repeat("b", 10), piece("f.txt", 10))
+	require.Equal(t, strings.Repeat("g", 10), piece("g.txt", 10), "another file")
+	require.Equal(t, strings.Repeat("a", 10), piece("f.txt", 90))
+	require.NoError(t, os.Remove(kept[0]))
+	require.Equal(t, strings.Repeat("a", 10), piece("f.txt", 90), "a cleaner removed it")
 }
 
 func TestFile_InPieces(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -56,35 +55,4 @@ func plain(path string) bool {
 	return !strings.ContainsRune(path, 0) && !slices.ContainsFunc(strings.Split(path, "/"), func(name string) bool {
 		return name == "" || name == "." || name == ".."
 	})
-}
-
-// content reads a piece of the content of a file.
-func (o *objects) content(ctx context.Context, out *File, q FileQuery) error {
-	all := &limited{left: maxFile}
-	err := o.pipe(ctx, nil, all, "cat-file", "blob", out.Object)
-	if all.over() {
-		return tooLarge("File %q has more than %d bytes.", clip(q.Path), maxFile)
-	}
-	content := all.out.Bytes()
-	out.TotalBytes, out.Binary = len(content), binary(content)
-	if err != nil || out.Binary {
-		return err
-	}
-	begin := min(q.Offset, len(content))
-	for begin < len(content) && !utf8.RuneStart(content[begin]) {
-		begin++
-	}
-	piece := content[begin:min(begin+q.Limit, len(content))]
-	if begin+len(piece) < len(content) {
-		piece = wholeRunes(piece)
-		out.NextOffset = new(begin + len(piece))
-	}
-	out.OffsetBytes, out.InvalidUTF8, out.Text = begin, !utf8.Valid(piece), text(string(piece))
-	return nil
-}
-
-// binary reports whether git takes content for binary.
-func binary(content []byte) bool {
-	const looked = 8000 // bytes
-	return slices.Contains(content[:min(len(content), looked)], 0)
 }

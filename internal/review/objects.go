@@ -24,6 +24,7 @@ type objects struct {
 	dir     string        // empty: not created
 	removed bool
 	lists   map[trees]Changes
+	written string // object whose content is on disk; empty: none
 
 	bytes atomic.Int64
 	used  atomic.Int64 // time of the last use
@@ -53,7 +54,7 @@ func (o *objects) begin(ctx context.Context, scratch *tempdir.Dir, points []Poin
 	if err != nil {
 		return task.Errorf(task.CodeUnavailable, "Cannot create a temporary folder for files of the task.").WithCause(err)
 	}
-	o.dir, o.lists = dir, map[trees]Changes{}
+	o.dir, o.lists, o.written = dir, map[trees]Changes{}, ""
 	format := "sha1"
 	if slices.ContainsFunc(points, func(p Point) bool { return len(p.Commit) == sha256Length }) {
 		format = "sha256"
