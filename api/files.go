@@ -54,7 +54,7 @@ func waiting[V any](a *API, slots chan struct{}) *shared[comparison, V] {
 }
 
 const (
-	pointDoc    = "A point is base (where the branch starts), the number of an attempt (its commit, or its newest checkpoint), a checkpoint such as 2.14, or latest. "
+	pointDoc    = "A point is base (where the branch starts), the number of an attempt (its commit, or its newest checkpoint), a checkpoint such as 2.14, or latest (the newest files, of a commit or a checkpoint). "
 	slowCompare = "The first comparison of a large repository continues after a 503 timeout: repeat the request."
 )
 

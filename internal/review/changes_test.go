@@ -173,3 +173,45 @@ func TestPoint_Names(t *testing.T) {
 	require.Equal(t, task.KindNoFiles, task.KindOf(err))
 	require.ErrorContains(t, err, "no branch yet")
 }
+
+// TestPoint_LatestIsTheNewestOfAnEndedAttempt ends an attempt whose commit was collected, and compares it with its last checkpoint.
+func TestPoint_LatestIsTheNewestOfAnEndedAttempt(t *testing.T) {
+	t.Parallel()
+	ended := time.Now()
+	for name, c := range map[string]struct {
+		outcome string
+		files   int           // that differ from the head of the checkpoint
+		later   time.Duration // when it was stored, after the end
+		moved   bool          // the commit is newer than the head of the checkpoint
+		removed bool          // retention removed it
+		want    string
+	}{
+		"failed with changes on its commit": {outcome: "failed", files: 1, later: -time.Second, want: "1.1"},
+		"failed without changes":            {outcome: "failed", later: -time.Second, want: "1"},
+		"failed, and its work was saved":    {outcome: "failed", files: 1, later: -time.Second, moved: true, want: "1"},
+		"completed":                         {outcome: "completed", files: 1, later: -time.Second, want: "1"},
+		"revised":                           {outcome: "revised", files: 1, later: -time.Second, want: "1"},
+		"completed, and a user gave":        {outcome: "completed", later: time.Second, want: "1.1"},
+		"suspended, and a user gave":        {outcome: "suspended", later: time.Second, moved: true, want: "1.1"},
+		"without a checkpoint":              {outcome: "failed", removed: true, want: "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := setup(t)
+			r.write("b.txt", "b\n")
+			r.checkpoint()
+			last := &r.store.all[0]
+			last.Files, last.StoredAt = c.files, ended.Add(c.later)
+			head := last.Head
+			if c.moved {
+				head = r.commit()
+			}
+			if c.removed {
+				r.store.all = nil
+			}
+			r.task.Attempts[0].EndedAt, r.task.Attempts[0].HeadCommit, r.task.Attempts[0].Outcome = &ended, &head, c.outcome
+			require.Equal(t, c.want, r.point("latest").Name)
+			require.Equal(t, head, r.point("1").Commit, "the result of the attempt stays")
+		})
+	}
+}

@@ -59,10 +59,14 @@ func base(t task.Task) (Point, error) {
 	return Point{Name: Base, Commit: *t.Base, Final: true}, nil
 }
 
-// latest returns the newest checkpoint of a running attempt, else the newest result of an attempt, else the base.
+// latest returns the newest files of the newest attempt that has some, else the base.
 func (s *Service) latest(ctx context.Context, t task.Task) (Point, error) {
 	for _, a := range slices.Backward(t.Attempts) {
-		if p, err := s.result(ctx, t, a.Number); task.KindOf(err) != task.KindNoFiles {
+		p, err := s.result(ctx, t, a.Number)
+		if err == nil && p.Checkpoint == "" {
+			p, err = s.newer(ctx, t, a, p)
+		}
+		if task.KindOf(err) != task.KindNoFiles {
 			return p, err
 		}
 	}
@@ -85,6 +89,25 @@ func (s *Service) result(ctx context.Context, t task.Task, number int) (Point, e
 		return Point{Name: strconv.Itoa(number), Commit: *a.HeadCommit, Attempt: number, Final: true}, nil
 	}
 	return s.newest(ctx, t, number)
+}
+
+// newer returns the newest checkpoint of an attempt that has ended if its files are newer than the commit of the attempt, else the commit.
+func (s *Service) newer(ctx context.Context, t task.Task, a task.Attempt, commit Point) (Point, error) {
+	c, err := s.store.NewestCheckpoint(ctx, t.ID, a.Number)
+	switch code := task.CodeOf(err); {
+	case code == task.CodeNotFound, code == task.CodeGone:
+		return commit, nil
+	case err == nil && !isNewer(c, a):
+		return commit, nil
+	}
+	return pointOf(c), err
+}
+
+// isNewer reports whether a checkpoint was stored after the end of its attempt, or has changes on the commit of the attempt. Such changes
+// of an attempt that succeeded are not its work, for example those of the setup command: omoi commits what its agent left.
+func isNewer(c checkpoint.Checkpoint, a task.Attempt) bool {
+	succeeded := a.Outcome == "completed" || a.Outcome == "revised"
+	return c.StoredAt.After(*a.EndedAt) || !succeeded && c.Head == *a.HeadCommit && c.Files > 0
 }
 
 func (s *Service) newest(ctx context.Context, t task.Task, attempt int) (Point, error) {
