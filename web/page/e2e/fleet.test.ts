@@ -105,7 +105,7 @@ test("mark as lost names its consequences, and shows the server's refusal while 
     await dialog.getByRole("button", { name: "Mark as lost", exact: true }).click();
     const refused = page.locator("[data-receipt=refused]");
     await refused.waitFor();
-    expect(await refused.textContent()).toMatch(/refused: .+/);
+    expect(await refused.textContent()).toMatch(/rejected: .+/);
     expect(await page.locator("main img, main script").count()).toBe(0);
     expect(await page.textContent("main")).not.toContain("\u202e"); // shown as a mark
     await page.unrouteAll({ behavior: "wait" });

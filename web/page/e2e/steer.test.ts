@@ -100,6 +100,24 @@ test("10: retry, suspend and pause of the project, and a command that comes too 
   });
 });
 
+test("10: a command whose answer is lost is not shown as rejected, and its effect is", async () => {
+  const task = await omoi.task("Answer lost", [{ say: "I work." }, sleepForever]);
+  await running(task);
+  await on(`/tasks/${task.key}`, async ({ page, allow }) => {
+    allow(/ERR_FAILED/);
+    await page.getByText("I work.").waitFor();
+    await page.route("**/cancel", async (route) => {
+      await route.fetch(); // the server has the command
+      await route.abort("failed");
+    });
+    await page.getByRole("button", { name: "Cancel…" }).click();
+    await page.getByRole("button", { name: "Cancel the task" }).click();
+    await page.locator("[data-receipt=unanswered]").waitFor();
+    expect(await page.textContent("[data-receipt]")).toMatch(/no answer/);
+    await page.locator(".task-title .status", { hasText: "Cancelled" }).waitFor();
+  });
+});
+
 test("10: an answer that is refused is shown in the words of the server", async () => {
   const task = await omoi.task("Quick", [{ complete: {} }]);
   await omoi.until(task, (t) => t.completed_at !== null);
@@ -112,7 +130,7 @@ test("10: an answer that is refused is shown in the words of the server", async 
     await page.getByRole("button", { name: "Suspend…" }).click();
     await page.getByRole("button", { name: "Suspend the task" }).click();
     await page.locator("[data-receipt=refused]").waitFor();
-    expect(await page.textContent("[data-receipt=refused]")).toMatch(/refused: .+/);
+    expect(await page.textContent("[data-receipt=refused]")).toMatch(/rejected: .+/);
     expect(await page.textContent(".task-title .status")).toBe("Running"); // never a local status
   });
 });

@@ -1,13 +1,12 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { createContext, useContext, useState, type ReactNode } from "react";
 
-import { said } from "../lib/api";
 import { now } from "../lib/clock";
 import { Dialog } from "../lib/dialog";
 import { useMay } from "../lib/session";
 import { newKey } from "../lib/key";
 import { Text } from "../lib/text";
-import { Receipt, type Asked } from "../task/receipts";
+import { failure, Receipt, type Asked } from "../task/receipts";
 
 /** What this tab asked of the server, newest last. */
 export interface Log { list: Asked[]; put: (asked: Asked) => void }
@@ -26,7 +25,7 @@ export function LastReceipt(): ReactNode {
   const last = useContext(Receipts).list.at(-1);
   return (
     <div className="receipts" role="status" aria-live="polite">
-      {last !== undefined && <p data-receipt={last.refused !== undefined ? "refused" : last.done !== undefined ? "done" : "asked"}><Receipt of={last} /></p>}
+      {last !== undefined && <p data-receipt={last.refused !== undefined ? "refused" : last.unanswered ? "unanswered" : last.done !== undefined ? "done" : "asked"}><Receipt of={last} /></p>}
     </div>
   );
 }
@@ -62,7 +61,7 @@ function Confirm({ action, close }: { action: Action; close: () => void }): Reac
   const [reason, setReason] = useState("");
   const send = useMutation({
     mutationFn: (asked: Asked) => action.send(reason.trim()).then((done) => put({ ...asked, done })),
-    onError: (error, asked) => put({ ...asked, refused: said(error) }),
+    onError: (error, asked) => put({ ...asked, ...failure(error) }),
     onSettled: () => void client.invalidateQueries(),
   });
   const submit = (): void => {

@@ -53,6 +53,9 @@ export function count(n: number): string {
 
 export const grouped = (n: number): string => n.toLocaleString("en-US");
 
+/** A number and its noun: "1 file", "2 files". */
+export const many = (n: number, noun: string, plural = `${noun}s`): string => `${grouped(n)} ${n === 1 ? noun : plural}`;
+
 export function bytes(n: number): string {
   for (const [unit, size] of [["MiB", 2 ** 20], ["KiB", 2 ** 10]] as const) {
     if (n >= size) {

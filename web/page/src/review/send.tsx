@@ -1,13 +1,13 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 
-import { api, said, unwrap, type Task } from "../lib/api";
+import { api, unwrap, type Task } from "../lib/api";
 import { now } from "../lib/clock";
 import { Dialog } from "../lib/dialog";
 import { newKey } from "../lib/key";
 import { useMay } from "../lib/session";
 import { marked, Text } from "../lib/text";
-import type { Asked, ReceiptList } from "../task/receipts";
+import { failure, type Asked, type ReceiptList } from "../task/receipts";
 import { remember } from "../task/sent";
 import { byComparison, dropDrafts, isWritten, keyOf, placeOf, useDrafts, type Draft } from "./drafts";
 
@@ -41,7 +41,7 @@ function Confirm({ task, drafts, word, receipts, close }: { task: Task; drafts: 
         dropDrafts(task.id, group.map((d) => d.id));
       }
     },
-    onError: (error, asked) => receipts.set(asked.key, { refused: said(error) }),
+    onError: (error, asked) => receipts.set(asked.key, failure(error)),
     onSettled: () => void client.invalidateQueries(),
   });
   const submit = (): void => {

@@ -1,13 +1,13 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 
-import { api, said, unwrap, type Task } from "../lib/api";
+import { api, unwrap, type Task } from "../lib/api";
 import { now } from "../lib/clock";
 import { Dialog } from "../lib/dialog";
 import { newKey } from "../lib/key";
 import { useMay } from "../lib/session";
 import { Out, Text } from "../lib/text";
-import type { Asked, ReceiptList } from "../task/receipts";
+import { failure, type Asked, type ReceiptList } from "../task/receipts";
 import { dropDrafts, isWritten, placeOf, useDrafts } from "./drafts";
 
 type Verb = "approve" | "changes" | "pull";
@@ -57,7 +57,7 @@ function Confirm({ verb, task, receipts, close }: { verb: Verb; task: Task; rece
         dropDrafts(task.id, drafts.map((d) => d.id));
       }
     },
-    onError: (error, asked) => receipts.set(asked.key, { refused: said(error) }),
+    onError: (error, asked) => receipts.set(asked.key, failure(error)),
     onSettled: () => void client.invalidateQueries(),
   });
   const submit = (): void => {

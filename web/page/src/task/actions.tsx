@@ -5,13 +5,13 @@ import { useId, useRef, useState, type ReactNode } from "react";
 import { api, getCheckpoints, getProject, said, unwrap, type Task } from "../lib/api";
 import { now } from "../lib/clock";
 import { canCopy } from "../lib/copy";
-import { bytes, clock, grouped } from "../lib/format";
+import { bytes, clock, grouped, many } from "../lib/format";
 import { newKey } from "../lib/key";
 import { Text } from "../lib/text";
 import { Dialog } from "../lib/dialog";
 import { useMay } from "../lib/session";
 import { post } from "./sent";
-import { refresh, type Asked, type ReceiptList } from "./receipts";
+import { failure, refresh, type Asked, type ReceiptList } from "./receipts";
 
 export type Verb = "interrupt" | "cancel" | "retry" | "suspend" | "fail" | "rewind" | "fork" | "take" | "pause" | "resume";
 
@@ -36,7 +36,7 @@ const actions: Record<Verb, Action> = {
   suspend: { word: "Suspend…", title: (t) => `Suspend ${t.key}?`, yes: "Suspend the task", effects: ["The running attempt ends, after a tool call that ends soon.", saved, "The task waits, without a slot, until a retry resumes it."] },
   retry: { word: "Retry…", title: (t) => `Retry ${t.key}?`, yes: "Retry the task", effects: ["The next attempt starts in a new sandbox, when a slot is free.", "It continues on the same branch, with the files and the session of the last checkpoint.", "Its cost counts toward the same budget."] },
   interrupt: { word: "Interrupt…", title: () => "Interrupt the agent?", yes: "Interrupt the agent", effects: ["The agent stops its current turn, and reads this message next.", "The attempt, its sandbox and its files stay."] },
-  fork: { word: "Fork…", title: (t) => `Fork ${t.key}?`, yes: "Create the fork", effects: ["A new task begins with the files and the session of the checkpoint, on a branch of its own.", "This task continues.", "The fork has the same settings, and a budget of its own."] },
+  fork: { word: "Fork…", title: (t) => `Fork ${t.key}?`, yes: "Create the fork", effects: ["A new task starts with the files and the session of the checkpoint, on a branch of its own.", "This task continues.", "The fork has the same settings, and a budget of its own."] },
   take: { word: "Take…", title: (t) => `Take ${t.key} to your machine?`, yes: "Copy the command", effects: ["Run the command in a clone of the repository. It suspends the task; the work is saved.", "Its files, its branch and its session come into a new worktree.", "omoi give gives the work back to the task."] },
   rewind: { word: "Rewind…", title: (t) => `Rewind ${t.key} to a checkpoint?`, yes: "Rewind the task", danger: true, effects: ["A running attempt ends, and its work is saved.", "The next attempt starts with the files and the session of the checkpoint.", "If the branch has commits that the checkpoint lacks, the task continues on a new branch; the old one stays as it is."] },
   pause: { word: "Pause its project…", title: () => "Pause the project?", yes: "Pause the project", danger: true, effects: ["The project starts no task until it is resumed.", "Running tasks continue, unless you suspend them too."] },
@@ -87,7 +87,7 @@ function Confirm({ asking: { verb, checkpoint: from }, task, receipts, close }: 
   const [text, setText] = useState(verb === "interrupt" ? "Stop, and wait for my next message." : "");
   const send = useMutation({
     mutationFn: (asked: Asked) => ask(verb, task, { key: asked.key, reason, checkpoint, suspend, text }).then((result) => receipts.set(asked.key, result)),
-    onError: (error, asked) => receipts.set(asked.key, { refused: said(error) }),
+    onError: (error, asked) => receipts.set(asked.key, failure(error)),
     onSettled: () => refresh(client, task),
   });
   const command = `omoi take ${task.key}`;
@@ -125,7 +125,7 @@ function Checkpoints({ task, chosen, choose }: { task: Task; chosen: string; cho
       <label htmlFor="checkpoint">Checkpoint</label>
       <select id="checkpoint" value={chosen} onChange={(e) => choose(e.target.value)}>
         <option value="">{list.data === undefined ? "Loading…" : items.length === 0 ? "The task has no checkpoint" : "Choose a checkpoint"}</option>
-        {items.map((c) => <option key={c.id} value={c.id}>{`${c.id} · ${clock(c.taken_at)} · event ${grouped(c.sequence)} · ${grouped(c.files)} changed files, ${bytes(c.bytes)}`}</option>)}
+        {items.map((c) => <option key={c.id} value={c.id}>{`${c.id} · ${clock(c.taken_at)} · event ${grouped(c.sequence)} · ${many(c.files, "changed file")}, ${bytes(c.bytes)}`}</option>)}
       </select>
     </div>
   );
@@ -141,7 +141,7 @@ async function ask(verb: Verb, task: Task, { key, reason, checkpoint, suspend, t
     const result = verb === "pause"
       ? await unwrap(api.POST("/api/v1/projects/{id}/pause", { params, body: { ...body, now: suspend } }))
       : await unwrap(api.POST("/api/v1/projects/{id}/resume", { params, body }));
-    return { done: `${result.project.name} ${result.project.paused ? "is paused" : "starts tasks"}${result.task_ids.length > 0 ? `; ${result.task_ids.length} tasks were asked` : ""}` };
+    return { done: `${result.project.name} ${result.project.paused ? "is paused" : "starts tasks"}${result.task_ids.length > 0 ? `; ${many(result.task_ids.length, "task")} asked` : ""}` };
   }
   if (verb === "fork") {
     const body = { checkpoint, ...(text.trim() !== "" && { text }) };

@@ -8,7 +8,7 @@ import { keep, recallList } from "../lib/kept";
 import { Text } from "../lib/text";
 
 /** A command that this browser sent: asked is all the page knows before the server answers. */
-export interface Asked { key: string; word: string; at: number; id?: string; command?: Command; refused?: string; done?: string; task?: string }
+export interface Asked { key: string; word: string; at: number; id?: string; command?: Command; refused?: string; unanswered?: true; done?: string; task?: string }
 
 export interface ReceiptList {
   list: Asked[];
@@ -16,7 +16,10 @@ export interface ReceiptList {
   set: (key: string, change: Partial<Asked>) => void;
 }
 
-const settled = (a: Asked): boolean => a.refused !== undefined || a.done !== undefined || a.command !== undefined && a.command.state !== "accepted";
+const settled = (a: Asked): boolean => a.refused !== undefined || a.unanswered === true || a.done !== undefined || a.command !== undefined && a.command.state !== "accepted";
+
+/** What a receipt says of a request that failed. A request without an answer may have reached the server. */
+export const failure = (error: unknown): Partial<Asked> => (error instanceof OmoiError ? { refused: said(error) } : { unanswered: true });
 
 /** The receipts of this tab, kept over a reload, and asked for until they are settled. */
 export function useReceipts(task: Task): ReceiptList {
@@ -61,7 +64,7 @@ export function Receipts({ receipts, task }: { receipts: ReceiptList; task: Task
   const foreign = pending != null && !receipts.list.some((a) => a.id === pending.id) ? pending : undefined;
   return (
     <div className="receipts" role="status" aria-live="polite">
-      {last !== undefined && <p data-receipt={last.refused !== undefined ? "refused" : last.done ?? last.command?.state ?? "asked"}><Receipt of={last} /></p>}
+      {last !== undefined && <p data-receipt={last.refused !== undefined ? "refused" : last.unanswered ? "unanswered" : last.done ?? last.command?.state ?? "asked"}><Receipt of={last} /></p>}
       {foreign !== undefined && <p>{foreign.kind} of <Text of={foreign.sender} />: {words[foreign.state] ?? foreign.state}</p>}
     </div>
   );
@@ -76,7 +79,8 @@ export function Receipt({ of }: { of: Asked }): ReactNode {
       {c !== undefined && <> → {words[c.state] ?? c.state}{c.settled_at != null && ` ${clock(c.settled_at)}`}{bad && c.reason !== "" && <>: <Text of={c.reason} /></>}</>}
       {of.done !== undefined && <> → <Text of={of.done} /></>}
       {of.task !== undefined && <>: <Link to="/tasks/$id" params={{ id: of.task }}>{of.task}</Link></>}
-      {of.refused !== undefined && <> → refused: <Text of={of.refused} /></>}
+      {of.refused !== undefined && <> → rejected: <Text of={of.refused} /></>}
+      {of.unanswered && " → no answer: the server may have the request"}
     </span>
   );
 }
