@@ -92,17 +92,25 @@ const faint = () => {
     }
     return [255, 255, 255];
   };
-  const bad = new Set<string>(), texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const bad = new Set<string>();
+  const check = (e: Element, color: string, text: string): void => {
+    const [a, b] = [light(parse(color)), light(ground(e))].sort((x, y) => y - x) as [number, number], ratio = (a + 0.05) / (b + 0.05);
+    if (ratio < 4.5) {
+      bad.add(`${ratio.toFixed(2)} ${e.tagName}.${e.className}: ${text.slice(0, 30)}`);
+    }
+  };
+  for (const e of document.querySelectorAll<HTMLInputElement>("input[placeholder], textarea[placeholder]")) {
+    if (e.value === "" && e.checkVisibility()) {
+      check(e, getComputedStyle(e, "::placeholder").color, e.placeholder);
+    }
+  }
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   for (let node = texts.nextNode(); node !== null; node = texts.nextNode()) {
     const e = node.parentElement!;
     if (node.textContent!.trim() === "" || !e.checkVisibility({ opacityProperty: true }) || e.closest(":disabled, .hidden-text, noscript, title") !== null) {
       continue;
     }
-    const [a, b] = [light(parse(getComputedStyle(e).color)), light(ground(e))].sort((x, y) => y - x) as [number, number];
-    const ratio = (a + 0.05) / (b + 0.05);
-    if (ratio < 4.5) {
-      bad.add(`${ratio.toFixed(2)} ${e.tagName}.${e.className}: ${node.textContent!.slice(0, 30)}`);
-    }
+    check(e, getComputedStyle(e).color, node.textContent!);
   }
   return [...bad];
 };

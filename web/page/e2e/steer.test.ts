@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 
 import { fact, on, omoi, serve, sleepForever, type Event, type Task } from "./omoi";
 
+process.env["OMOI_TEST_MESSAGE_LEASE_DURATION"] = "1s"; // a message that was fetched and not used is due again soon
 serve();
 
 const running = (task: Task): Promise<Task> => omoi.until(task, (t) => t.status === "running");
@@ -24,6 +25,32 @@ test("9: a message is shown with each step that the server recorded, and used on
     const used = (await omoi.events(task)).filter((e: Event) => e.event_type === "agent.message_injected");
     expect(used.length).toBe(1);
     expect(await page.locator("[data-message]").count()).toBe(1);
+  });
+});
+
+test("9: the page shows the five states of the store; a message whose first consumer is killed after the fetch is used once", async () => {
+  const task = await omoi.task("Reads late", [], { agent: "external", execution_config: {} });
+  const { sandbox_id } = await omoi.until(task, (t) => t.sandbox_id !== null && t.status !== "pending");
+  const post = (event_type: string, event_data: object) => omoi.call("POST", `/api/v1/sandboxes/${sandbox_id}/events`, { event_type, event_data, source: "agent" });
+  const fetched = () => omoi.call<{ id: string; content: string }[]>("GET", `/api/v1/sandboxes/${sandbox_id}/messages`);
+  await post("agent.started", {});
+  await on(`/tasks/${task.key}?tab=messages`, async ({ page }) => {
+    const reaches = async (...steps: string[]): Promise<void> => {
+      await page.locator(`[data-message=${steps.at(-1)}]`).waitFor();
+      expect((await page.locator("[data-message] .steps .reached").allTextContents()).map((s) => s.split(" ")[0])).toEqual(steps);
+    };
+    await page.fill(".composer textarea", "the second one");
+    await page.keyboard.press("Control+Enter");
+    await reaches("accepted");
+    const [first] = await fetched(); // the consumer is killed before it uses the message
+    await reaches("accepted", "delivered");
+    await expect.poll(async () => (await fetched()).map((m) => m.id), { timeout: 20_000 }).toEqual([first!.id]);
+    await reaches("accepted", "delivered");
+    await post("agent.message_injected", { message_id: first!.id, content: first!.content, message_type: "user_message", sender_kind: "person" });
+    await reaches("accepted", "delivered", "acknowledged");
+    await post("agent.message", { content: "I take it.", in_reply_to: first!.id });
+    await reaches("accepted", "delivered", "acknowledged", "answered");
+    expect(await page.locator(".message").count()).toBe(1);
   });
 });
 
@@ -169,7 +196,7 @@ test("16: what an agent and a user write stays text", async () => {
   });
 });
 
-test("19: an unknown event type, status and field are shown as they are", async () => {
+test("19: an unknown event type, status, field and failure class are shown as they are", async () => {
   const task = await omoi.task("Future", [{ say: "Hello." }, sleepForever]);
   const { sandbox_id } = await running(task);
   await omoi.call("POST", `/api/v1/sandboxes/${sandbox_id}/events`, { event_type: "agent.of_the_future", event_data: { shape: "new", deep: { a: [1] } }, source: "agent" });
@@ -182,11 +209,23 @@ test("19: an unknown event type, status and field are shown as they are", async 
   await on("/settings", async ({ page }) => {
     await page.route(new RegExp(`/api/v1/tasks/(${task.id}|${task.key})(/stream.*)?$`), async (route) => {
       const answer = await route.fetch(), body = await answer.text();
-      await route.fulfill({ response: answer, body: body.replaceAll('"status":"cancelled"', '"another":{"field":1},"status":"hibernating"').replaceAll('"failure_class":""', '"failure_class":"cosmic"') });
+      await route.fulfill({ response: answer, body: body.replaceAll('"status":"cancelled"', '"another":{"field":1},"status":"hibernating"') });
     });
     await page.getByRole("link", { name: "Tasks", exact: true }).click();
     await page.locator(".task-row", { hasText: task.key }).click();
     await page.locator(".task-title .status", { hasText: "hibernating" }).waitFor();
+    await page.getByText("Hello.").waitFor();
+  });
+  const failed = await omoi.task("Fails twice", [{ say: "Hello." }, { fail: "on purpose" }], { max_retries: 1 });
+  await omoi.until(failed, (t) => t.completed_at !== null);
+  await on("/settings", async ({ page }) => {
+    await page.route(new RegExp(`/api/v1/tasks/(${failed.id}|${failed.key})(/stream.*)?$`), async (route) => {
+      const answer = await route.fetch(), body = await answer.text();
+      await route.fulfill({ response: answer, body: body.replace(/"failure_class":"[a-z_]+"/g, '"failure_class":"cosmic_ray"') });
+    });
+    await page.getByRole("link", { name: "Tasks", exact: true }).click();
+    await page.locator(".task-row", { hasText: failed.key }).click();
+    await page.locator(".attempts .attempt", { hasText: "failed: cosmic ray" }).first().waitFor();
     await page.getByText("Hello.").waitFor();
   });
 });
