@@ -1,7 +1,7 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 
-import { api, unwrap } from "../lib/api";
+import { api, unwrap, type Task } from "../lib/api";
 import type { GroupID, HomeSearch } from "./search";
 
 const filters = (search: HomeSearch) => ({ ...(search.project && { project_id: [search.project] }), ...(search.q && { q: search.q }) });
@@ -23,7 +23,7 @@ export function useTasks(search: HomeSearch, groups: readonly { id: GroupID }[],
   const used = mine.length > 0;
   const items = useMemo(() => {
     const seen = new Set<string>(); // a task that changes between two pages may be on both
-    return (used ? query.data?.pages.flatMap((p) => p.items) ?? [] : []).filter((t) => !seen.has(t.id) && seen.add(t.id));
+    return inQueue((used ? query.data?.pages.flatMap((p) => p.items) ?? [] : []).filter((t) => !seen.has(t.id) && seen.add(t.id)));
   }, [query.data, used]);
   return { ...query, items, used };
 }
@@ -36,4 +36,10 @@ export function useCounts(search: HomeSearch) {
     refetchInterval: 2000,
     placeholderData: keepPreviousData,
   }).data;
+}
+
+/** Puts waiting tasks of the same score in the order in which they start. */
+function inQueue(tasks: Task[]): Task[] {
+  const waiting = tasks.filter((t) => t.group === "waiting").sort((a, b) => b.score - a.score || (a.queue_position ?? 1e9) - (b.queue_position ?? 1e9));
+  return tasks.map((t) => (t.group === "waiting" ? waiting.shift()! : t));
 }

@@ -41,7 +41,7 @@ function Loaded({ task }: { task: Task }): ReactNode {
     <div className="task review">
       <div className="task-head">
         <div className="task-title">
-          <h1><Link className="key" to="/tasks/$id" params={{ id: task.key }}>{task.key}</Link> <Text of={task.title} /></h1>
+          <h1><Link className="key" to="/tasks/$id" params={{ id: task.key }}>{task.key}</Link><Text of={task.title} /></h1>
           <Status word={wordOf(task)} />
           <Verdict task={task} receipts={receipts} />
         </div>
