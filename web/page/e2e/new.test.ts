@@ -132,7 +132,7 @@ test("11: the page says beforehand what will happen, and names similar open task
     await outlook.getByText("Missing title and description").waitFor();
     await fill(page, "Checkout: empty cart crashes");
     await outlook.getByRole("link", { name: twin.title }).waitFor();
-    expect(await outlook.textContent()).toContain(`The work begins at the default branch of ${omoi.repo}.`);
+    expect(await outlook.textContent()).toContain(`The work starts from the default branch of ${omoi.repo}.`);
     expect(await outlook.textContent()).toMatch(/Agent scripted works in a sandbox of provider local, with .*own processes/);
     expect(await outlook.textContent()).not.toContain("Before the task can be created");
     await createButton(page).click();

@@ -69,7 +69,7 @@ test("projects: create, edit with errors at their fields, pause, resume, delete 
       return box.items.length;
     }, { timeout: 60_000 }).toBe(0);
     await row.getByRole("button", { name: "Delete…" }).click();
-    await page.getByRole("dialog").getByText("1 tasks and 1 tickets are kept").waitFor();
+    await page.getByRole("dialog").getByText("1 task and 1 ticket are kept").waitFor();
     await page.getByRole("button", { name: "Delete the project" }).click();
     await row.waitFor({ state: "detached" });
     expect(await projects()).toEqual([]);

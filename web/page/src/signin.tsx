@@ -36,7 +36,7 @@ export function SignIn(): ReactNode {
     <dialog ref={dialog} aria-labelledby="sign-in" onCancel={(e) => e.preventDefault()}>
       <form method="dialog" onSubmit={(e) => { e.preventDefault(); void send(); }}>
         <h2 id="sign-in">Sign in</h2>
-        <p className="muted">This server asks for an API key. Next: <code>omoi keys create</code> makes one. The session ends with the key at the latest.</p>
+        <p className="muted">This server asks for an API key. Next: <code>omoi keys create</code> creates one. The session ends with the key at the latest.</p>
         <div><label htmlFor="api-key">API key</label><input id="api-key" className="wide-input" type="password" autoComplete="current-password" value={key} onChange={(e) => setKey(e.target.value)} /></div>
         {error !== "" && <p className="bad" role="alert"><Text of={error} /></p>}
         <div className="actions"><button className="primary" disabled={busy || key.trim() === ""}>Sign in</button></div>

@@ -59,7 +59,7 @@ test("the end of an agent says Done, unless its sender says otherwise", () => {
   expect(end({ success: true, final_output: "Bye." })).toEqual(["Done", "done"]);
   expect(end({})).toEqual(["Done", "done"]);
   expect(end({ success: false, error: "It broke." })).toEqual(["Not done", "fail"]);
-  expect(end({ agent_type: "validator", success: true, validation_passed: false })).toEqual(["Changes asked", "fail"]);
+  expect(end({ agent_type: "validator", success: true, validation_passed: false })).toEqual(["Changes requested", "fail"]);
   expect(end({ agent_type: "validator", validation_passed: true })).toEqual(["Passed", "done"]);
 });
 

@@ -19,7 +19,7 @@ export function GuardianActions(): ReactNode {
           { head: "Target", cell: (a) => (a.action_type === "reallocate_capacity" ? <Text of={a.target_entity} /> : <TaskLink id={a.target_entity}><Text of={a.target_entity} /></TaskLink>) },
           { head: "By", cell: (a) => <Text of={a.initiated_by} /> },
           { head: "Reason", cell: (a) => <Text of={a.reason} /> },
-          { head: "Done", cell: (a) => (a.executed_at === null ? "not carried out" : <Ago at={a.executed_at} />) },
+          { head: "Done", cell: (a) => (a.executed_at === null ? "not applied" : <Ago at={a.executed_at} />) },
           { head: "Reverted", cell: (a) => (a.reverted_at === null ? <Revert of={a} /> : <Reverted of={a} at={a.reverted_at} />) },
         ]} />
       )}</Answer>

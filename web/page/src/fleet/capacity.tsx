@@ -3,7 +3,7 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
 import { api, unwrap } from "../lib/api";
-import { grouped } from "../lib/format";
+import { grouped, many } from "../lib/format";
 import { useMay } from "../lib/session";
 import { Text } from "../lib/text";
 import { Act, because } from "./act";
@@ -88,6 +88,6 @@ function Lose({ of }: { of: Host }): ReactNode {
         `The sandboxes of ${of.name || of.id} become lost: ${of.running_sandboxes} with a running attempt, ${of.unverified_sandboxes} whose deletion is not verified.`,
         "Work in them that was not saved is lost.", "Their attempts end. Each task starts its next attempt on another host.", "If the host comes back, its worker deletes what is left.",
       ]}
-      send={() => unwrap(api.POST("/api/v1/hosts/{id}/mark-lost", { params: { path: { id: of.id } } })).then((h) => `${h.name || h.id} is lost, with ${h.lost_sandboxes} sandboxes`)} />
+      send={() => unwrap(api.POST("/api/v1/hosts/{id}/mark-lost", { params: { path: { id: of.id } } })).then((h) => `${h.name || h.id} is lost, with ${many(h.lost_sandboxes, "sandbox", "sandboxes")}`)} />
   );
 }

@@ -39,7 +39,7 @@ export function Diagnoses(): ReactNode {
           { head: "Likely cause", cell: (d) => <>{d.cause === "" ? <Mark tone="unknown" word="unknown" /> : <Text of={d.cause} />} {d.model_error !== "" && <div className="small"><Mark tone="unknown" word="Model unavailable" /> <Text of={d.model_error} /></div>}</> },
           { head: "Next", cell: (d) => <><Text of={d.proposal} /> {d.command !== "" && <code className="span"><Text of={d.command} /></code>}</> },
           { head: "Confidence", cell: (d) => (d.cause === "" ? "–" : <>{percent(d.confidence)} <span className="small muted">by {d.source}</span></>), right: true },
-          { head: "Made", cell: (d) => <Ago at={d.created_at} /> },
+          { head: "Created", cell: (d) => <Ago at={d.created_at} /> },
         ]} />
       )}</Answer>
     </Panel>

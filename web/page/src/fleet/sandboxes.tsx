@@ -4,6 +4,7 @@ import type { ReactNode } from "react";
 import type { Sandbox } from "../lib/api";
 import { duration, grouped, usd } from "../lib/format";
 import { exactly } from "../lib/links";
+import { sandboxWord } from "../lib/status";
 import { Clock, Text } from "../lib/text";
 import { Ago, Answer, Mark, Panel, Table, TaskLink } from "./parts";
 import { useCapacity, useReadiness, useSandboxes } from "./queries";
@@ -31,7 +32,7 @@ export function Sandboxes(): ReactNode {
             { head: "State", cell: (s) => <State of={s} /> },
             { head: "Deletion", cell: (s) => <Deletion of={s} /> },
             { head: "Task", cell: (s) => (s.task_id === "" ? <span className="muted">unmanaged</span> : <TaskLink id={s.task_key} attempt={s.attempt}>{s.task_key}, attempt {s.attempt}</TaskLink>) },
-            { head: "Provider", cell: (s) => <>{s.provider}{s.host_id !== "" && <span className="muted small"> on <Text of={s.host_id} /></span>}</> },
+            { head: "Provider", cell: (s) => <><span className="one-line">{s.provider}</span>{s.host_id !== "" && <span className="muted small"> on <Text of={s.host_id} /></span>}</> },
             { head: "Created", cell: (s) => <Ago at={s.created_at} /> },
             { head: "Lifetime", cell: (s) => duration(s.seconds_alive * 1000), right: true },
             { head: "Cost", cell: (s) => <>{usd(s.cost_usd, s.cost_unknown)}{s.cost != null && <div className="small muted">sandbox {s.cost.amount.toFixed(4)} <Text of={s.cost.currency} /></div>}</>, right: true },
@@ -47,7 +48,7 @@ const none = { unverified: "Every deletion is verified.", running: "No sandbox h
 const tones: Record<string, string> = { running: "run", intended: "wait", creating: "run", deleting: "wait", gone: "wait", lost: "fail" };
 
 function State({ of }: { of: Sandbox }): ReactNode {
-  return <Mark tone={tones[of.state] ?? "unknown"} word={of.state} />;
+  return <Mark tone={tones[of.state] ?? "unknown"} word={sandboxWord(of.state)} />;
 }
 
 /** How far the deletion is, by the steps that the server recorded. */

@@ -4,7 +4,7 @@ import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
 import { getProjectBudget } from "../lib/api";
-import { count, duration, grouped, usd } from "../lib/format";
+import { count, duration, grouped, many, usd } from "../lib/format";
 import { exactly } from "../lib/links";
 import { marked } from "../lib/text";
 import { Answer, Panel, Table } from "./parts";
@@ -25,7 +25,7 @@ export function UsageTab(): ReactNode {
       <Panel title={tokens ? "Tokens by day" : "Cost of models by day"} aside={<span className="small muted">days in UTC, by the start of the attempt</span>}>
         <Answer of={useUsage(days, search.project)}>{(u) => (
           <>
-            <p className="message"><strong>{shown(u.total)}</strong> <span className="muted">in {days} days, {grouped(u.total.attempts)} attempts</span></p>
+            <p className="message"><strong>{shown(u.total)}</strong> <span className="muted">in {days} days, {many(u.total.attempts, "attempt")}</span></p>
             <Plot label={`${tokens ? "Tokens" : "Cost of models"} by day; the table below has the figures`} bars={u.days.map((d) => ({ day: d.day, height: tokens ? d.tokens : d.usd ?? 0, text: `${d.day}: ${shown(d)}`, unsure: !tokens && d.cost_unknown }))} top={(n) => (tokens ? count(Math.round(n)) : usd(n))} />
             <details className="message"><summary>Figures</summary>
               <Table label="Usage by day" items={[...u.days].reverse()} id={(d) => d.day} empty="" columns={[

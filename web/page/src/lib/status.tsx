@@ -53,6 +53,11 @@ export function wordOf(task: Task): string {
   return task.blocked_reason.startsWith("dependency") ? "blocked" : "suspended";
 }
 
+const ofSandboxes: Record<string, string> = { intended: "requested", gone: "deleted" };
+
+/** The state of a sandbox in a word. A state that the page does not know is shown as it is. */
+export const sandboxWord = (state: string): string => ofSandboxes[state] ?? state;
+
 export function Status({ word, detail }: { word: string; detail?: string }): ReactNode {
   const look = lookOf(word);
   return (

@@ -41,7 +41,7 @@ function workOf(preview: Preview, request: TaskRequest, project: Project | undef
   const place = preview.agent === "external" ? "Agent external connects by itself" : `Agent ${preview.agent} works in a sandbox of provider ${preview.provider}`;
   return [
     ...(preview.project_id === "" && repo !== "" ? [`A project for ${repo} is created.`] : []),
-    ...(repo === "" ? [] : [`The work begins at ${branch} of ${repo}.`]),
+    ...(repo === "" ? [] : [`The work starts from ${branch} of ${repo}.`]),
     ...(preview.agent === "" ? [] : [`${place}${isolation === undefined ? "" : `, with ${inWords(isolation)}`}.`]),
     ...(preview.agent === "" || preview.agent === "scripted" ? [] : [preview.continuous ? "The agent repeats its work until the checks pass." : "The first completion of the agent ends the work."]),
   ];

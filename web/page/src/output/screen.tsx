@@ -1,6 +1,6 @@
 import { useMemo, useState, type ReactNode } from "react";
 
-import { grouped } from "../lib/format";
+import { many } from "../lib/format";
 import { List } from "../timeline/list";
 import { Ansi, type Line } from "./ansi";
 import { LineOf } from "./line";
@@ -27,7 +27,7 @@ export function Screen({ text, label, find = "" }: { text: string; label: string
   return (
     <div className="terminal" tabIndex={0} role="region" aria-label={label}>
       {draw(0, folded ? head : lines.length)}
-      {folded && <div className="bar"><button className="text" onClick={() => setOpen(true)}>{grouped(lines.length - head - tail)} more lines · show all</button></div>}
+      {folded && <div className="bar"><button className="text" onClick={() => setOpen(true)}>{many(lines.length - head - tail, "more line")} · show all</button></div>}
       {folded && draw(lines.length - tail, lines.length)}
     </div>
   );

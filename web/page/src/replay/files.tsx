@@ -36,7 +36,7 @@ export function Files({ task, events, log, n }: Props): ReactNode {
   }
   return (
     <Frame at={began === "" ? "base" : began}>
-      <p className="small muted">No checkpoint was taken before event {grouped(n)}. The attempt began with the files of {began === "" ? "the branch" : `checkpoint ${began}`}.</p>
+      <p className="small muted">No checkpoint was taken before event {grouped(n)}. The attempt started with the files of {began === "" ? "the branch" : `checkpoint ${began}`}.</p>
       {began !== "" && <Changed task={task} point={began} />}
     </Frame>
   );

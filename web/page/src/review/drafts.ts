@@ -77,7 +77,7 @@ export function useDrafts(task: string): Draft[] {
 export const isWritten = (draft: Draft): boolean => draft.text.trim() !== "";
 
 /** Where a draft stands, as people write it: a file and a line. */
-export const placeOf = (draft: Draft): string => `${draft.path}${draft.line === 0 ? "" : `:${draft.line}`}${draft.side === "old" ? " (removed)" : ""}`;
+export const placeOf = (draft: Draft): string => `${draft.path}${draft.line === 0 ? "" : `:${draft.line}`}${draft.side === "old" ? " (old file)" : ""}`;
 
 /** Drafts by the comparison on which they were written: each comparison is one message. */
 export function byComparison(drafts: Draft[]): Draft[][] {

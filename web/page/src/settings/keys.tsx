@@ -57,7 +57,7 @@ function Revoke({ of, close }: { of: Key; close: () => void }): ReactNode {
   const send = useMutation({ mutationFn: () => unwrap(api.DELETE("/api/v1/auth/api-keys/{id}", { params: { path: { id: of.id } } })), onSuccess: close, onSettled: () => client.invalidateQueries() });
   return (
     <Dialog key={send.failureCount} title={`Revoke ${of.name}?`} yes="Revoke the key" danger submit={() => send.mutate()} close={close}>
-      <ul><li>The server rejects the key from now on.</li><li>Sessions of the web page that began with the key end.</li><li>A revoked key cannot be used again.</li></ul>
+      <ul><li>The server rejects the key from now on.</li><li>Sessions of the web page that started with the key end.</li><li>A revoked key cannot be used again.</li></ul>
       {send.error !== null && <p className="bad" role="alert"><Text of={said(send.error)} /></p>}
     </Dialog>
   );

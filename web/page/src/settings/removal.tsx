@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 
 import { api, said, unwrap, type Project } from "../lib/api";
 import { Dialog } from "../lib/dialog";
-import { grouped } from "../lib/format";
+import { many } from "../lib/format";
 import { lookOf } from "../lib/status";
 import { Text } from "../lib/text";
 
@@ -22,7 +22,7 @@ export function Removal({ project, close }: { project: Project; close: () => voi
         <>
           <ul>
             <li>{seen.credentials.length === 0 ? "The project has no credentials of its own." : <>Its own credentials are deleted: <Text of={seen.credentials.join(", ")} />.</>}</li>
-            <li>{grouped(seen.tasks)} tasks and {grouped(seen.tickets)} tickets are kept, with events, receipts and costs.</li>
+            <li>{many(seen.tasks, "task")} and {many(seen.tickets, "ticket")} are kept, with events, receipts and costs.</li>
             <li>Branches and saved work stay. A deleted project accepts no task.</li>
           </ul>
           {seen.open_tasks.length > 0 && (

@@ -29,6 +29,7 @@ export function Details({ task, why }: { task: Task; why: Schemas["Explanation"]
         <table>
           <thead><tr><th>Attempt</th><th>Why it started</th><th>Outcome</th><th>Duration</th><th>Tokens</th><th>Cost</th><th>Events</th></tr></thead>
           <tbody>
+            {task.attempts.length === 0 && <tr><td colSpan={7} className="muted">No attempt has started.</td></tr>}
             {task.attempts.map((a) => (
               <tr key={a.number}>
                 <td><Link to="." search={{ attempt: a.number }}>{a.number}</Link></td>
@@ -45,7 +46,7 @@ export function Details({ task, why }: { task: Task; why: Schemas["Explanation"]
         <h2>Task</h2>
         <dl className="defs">
           <dt>ID</dt><dd><code>{task.id}</code></dd>
-          <dt>Created</dt><dd><Clock at={task.created_at} /></dd>
+          <dt>Created</dt><dd><Clock at={task.created_at} whole /></dd>
           <dt>Repository</dt><dd>{task.repo === "" ? "none" : <code><Text of={task.repo} /></code>}</dd>
           <dt>Branch</dt><dd>{task.branch_name === null ? "none" : <code><Text of={task.branch_name} /></code>}</dd>
           {task.earlier_branches.length > 0 && <><dt>Earlier branches</dt><dd><Text of={task.earlier_branches.join(", ")} /></dd></>}

@@ -108,7 +108,7 @@ function Loaded({ task, id }: { task: Task; id: string }): ReactNode {
         <Facts task={task} log={events.log(newest)} />
         {task.attempts.length > 1 && <Attempts task={task} attempt={attempt} />}
         {pinned !== undefined && newest > attempt && newest > began && (
-          <p className="notice small">Attempt {newest} began. <Link to="." search={{ ...search, attempt: undefined }} hash="">Show</Link></p>
+          <p className="notice small">Attempt {newest} started. <Link to="." search={{ ...search, attempt: undefined }} hash="">Show</Link></p>
         )}
         <Receipts receipts={receipts} task={task} />
         {asks && <Question task={task} log={events.log(newest)} />}
@@ -162,7 +162,7 @@ function Numbers({ on }: { on: boolean }): ReactNode {
 
 const words: Record<string, [string, string]> = {
   connecting: ["Connecting", "wait"], live: ["Live", "done"], lost: ["Reconnecting", "fail"], hidden: ["Paused", "wait"],
-  ended: ["Complete", "wait"], refused: ["No stream", "fail"],
+  ended: ["Ended", "wait"], refused: ["No stream", "fail"],
 };
 
 /** The state of the stream. */

@@ -7,7 +7,7 @@ import { Clock, Text } from "../lib/text";
 
 const kinds: Record<string, string> = {
   branch: "on the branch", rescue: "saved under a ref of its own", patch: "saved as a patch", bundle: "saved as a bundle",
-  lost: "lost", saving: "being saved", none: "nothing left",
+  lost: "lost", saving: "being saved", none: "no work to save",
 };
 
 /** Where the work of each attempt is, and how to get it. */

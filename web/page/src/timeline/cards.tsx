@@ -1,7 +1,7 @@
 import { createContext, useContext, type ReactNode } from "react";
 
 import type { Event } from "../lib/api";
-import { bytes, count, cutMiddle, duration, grouped, usd } from "../lib/format";
+import { bytes, count, cutMiddle, duration, grouped, many, usd } from "../lib/format";
 import { Prose } from "../lib/prose";
 import { Text } from "../lib/text";
 import { Diff, Output } from "./details";
@@ -24,8 +24,6 @@ export interface Card {
 const said = (text: string): ReactNode => <div className="prose"><Prose of={text.trim()} /></div>;
 const line = (text: string): ReactNode => <Text of={text.split("\n", 1)[0]!} />;
 const mono = (text: string): ReactNode => <code><Text of={cutMiddle(text, 200)} /></code>;
-
-const many = (n: number, noun: string): string => `${grouped(n)} ${noun}${n === 1 ? "" : "s"}`;
 
 const senders: Record<string, string> = { guardian: "Guardian", system: "System", agent: "Agent message" };
 
@@ -101,7 +99,7 @@ const edited: Maker = (f) => {
 };
 
 const injected: Maker = (f) => ({
-  label: senders[f.text("sender_kind")] ?? "You", tone: "person", main: said(f.text("content")),
+  label: senders[f.text("sender_kind")] ?? "User", tone: "person", main: said(f.text("content")),
   meta: f.text("message_type") === "interrupt" ? "interrupt" : undefined,
 });
 
@@ -125,7 +123,7 @@ const ended: Maker = (f) => {
     f.number("cost_usd") === undefined ? "" : usd(f.number("cost_usd"), f.is("cost_unknown")),
   ].filter((t) => t !== "");
   return {
-    label: validator ? (good ? "Passed" : "Changes asked") : good ? "Done" : "Not done", tone: good ? "done" : "fail",
+    label: validator ? (good ? "Passed" : "Changes requested") : good ? "Done" : "Not done", tone: good ? "done" : "fail",
     main: <>{text === "" ? "The agent ended its work." : said(text)}<div className="muted small">{facts.join(" · ")}</div></>,
   };
 };
@@ -169,7 +167,7 @@ const makers: Record<string, Maker> = {
   "agent.skill_completed": toolEnd,
   "agent.file_edited": edited,
   "agent.files_unreported": state("Files", (f) => `${grouped(f.number("count") ?? 0)} more files changed without an event of their own.`),
-  "agent.committed": state("Commit", (f) => `${f.text("commit").slice(0, 10)}: omoi committed ${grouped(f.number("files") ?? 0)} files that the agent left uncommitted.`),
+  "agent.committed": state("Commit", (f) => `${f.text("commit").slice(0, 10)}: omoi committed ${many(f.number("files") ?? 0, "file")} that the agent left uncommitted.`),
   "agent.started": state("Started", (f) => [f.text("runtime"), f.text("model") === f.text("runtime") ? "" : f.text("model"), f.is("is_resuming") ? "continues an earlier session" : ""].filter((t) => t !== "").join(" · ") || "The agent started."),
   "agent.completed": ended,
   "continuous.completed": ended,
@@ -188,7 +186,7 @@ const makers: Record<string, Maker> = {
   "agent.checkpoint_failed": failure("No checkpoint"),
   "agent.restored": state("Restored", (f) => `Files of checkpoint ${f.text("checkpoint")}: ${many(f.number("files") ?? 0, "changed file")}.`),
   "agent.restore_failed": failure("Not restored"),
-  "agent.events_dropped": state("Events lost", (f) => `${grouped(f.number("count") ?? 0)} events are missing: ${f.text("reason")}`, "fail"),
+  "agent.events_dropped": state("Events lost", (f) => `${many(f.number("count") ?? 0, "event")} missing: ${f.text("reason")}`, "fail"),
   "agent.spool_degraded": failure("Spool"),
   "agent.heartbeat": state("Heartbeat", (f) => [f.text("status"), f.text("current_tool")].filter((t) => t !== "").join(" · ")),
   "agent.assistant_message": state("Usage", (f) => `${f.text("model")} · ${count(f.object("usage").number("output_tokens") ?? 0)} output tokens`),

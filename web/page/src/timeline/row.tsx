@@ -2,7 +2,7 @@ import { Component, type ReactNode } from "react";
 
 import type { Event } from "../lib/api";
 import { now, useNow } from "../lib/clock";
-import { clock, date, duration, grouped } from "../lib/format";
+import { clock, date, duration, grouped, many } from "../lib/format";
 import { Text } from "../lib/text";
 import { neutral, type Card } from "./cards";
 import { wholeCardOf } from "./whole";
@@ -46,7 +46,7 @@ function CardRow({ event, ends, endedAt, running, moment, chosen, numbers, inner
       </div>
       <span className="meta">
         {event.late && <span className="late" title="The event came after the end of its attempt, and changes no task.">late </span>}
-        {inside > 0 && `${grouped(inside)} events · `}
+        {inside > 0 && `${many(inside, "event")} · `}
         {isCall && <Took since={at} endedAt={endedAt} running={running} moment={moment} />}{isCall && card.meta !== undefined && " · "}{card.meta}
       </span>
     </div>
