@@ -107,12 +107,15 @@ release: ## make dist/omoi-<os>-<arch>.tar.gz of RELEASE_PLATFORMS with checksum
 define install-tool
 	if [ -x $(BIN)/$(1) ] && $(GO) version -m $(BIN)/$(1) | grep -Eq "^\s+mod\s+$(2)\s+$(4)\s"; then exit 0; fi; \
 	echo "$(1): building $(4) into bin/ ($(5))"; mkdir -p $(BIN); \
-	GOBIN=$(BIN) $(GO) install -v $(3)@$(4) 2>&1 | awk -v name=$(1) \
+	GOBIN=$(BIN) $(GO) install $(TOOL_FLAGS) -v $(3)@$(4) 2>&1 | awk -v name=$(1) \
 		'/ / && !/^go: (downloading|finding|extracting)/ {print; next} {n++; if (n % 200 == 0) {printf "%s: %d packages\n", name, n; fflush()}}'; \
 	test -x $(BIN)/$(1); echo "$(1): done"
 endef
 
+# The SDK inside the server names its program by the hash of the file, unless a name is set: hashing 230 MB is more than half of
+# the processor time of a start.
 .PHONY: temporal
+temporal: TOOL_FLAGS := -ldflags '-w -X go.temporal.io/sdk/internal.binaryChecksum=$(TEMPORAL_VERSION)'
 temporal: ## the Temporal development server: found on PATH, else built into bin/
 	@if path=$$(command -v temporal); then echo "temporal: using $$path"; exit 0; fi; \
 	$(call install-tool,temporal,$(TEMPORAL_MODULE),$(TEMPORAL_PACKAGE),$(TEMPORAL_VERSION),the server that makes tasks durable; 2 to 5 minutes$(,) once)
