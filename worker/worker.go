@@ -43,6 +43,8 @@ const HostHeartbeat = 10 * time.Second
 type Config struct {
 	// HostID names this host; its queue holds the work on its own sandboxes.
 	HostID string
+	// Version names the program in Temporal's histories; empty: the SDK reads the whole file for a hash.
+	Version string
 	// Providers are the providers of this machine, by their wire names.
 	Providers []string
 	// Agents are the agent runtimes whose program local sandboxes of this machine can run.
@@ -169,6 +171,7 @@ func unreachable(err error) bool {
 // start starts one SDK worker a queue; stop ends them side by side.
 func (w *Worker) start(fail context.CancelCauseFunc) (stop func(), err error) {
 	worker.SetStickyWorkflowCacheSize(w.cfg.StickyCache)
+	worker.SetBinaryChecksum(w.cfg.Version)
 	var running []worker.Worker
 	stop = func() { stopAll(running) }
 	for _, one := range w.queues(fail) {

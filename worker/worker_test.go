@@ -90,7 +90,7 @@ func TestWorker_PollsItsQueuesAndStops(t *testing.T) {
 	c := devServer(t)
 	s, h := &schedules{}, &hosts{seen: make(chan string, 1), err: errors.New("the store is down")}
 	w := worker.New(
-		worker.Config{HostID: "h1", Providers: []string{"local"}, HostBeat: 20 * time.Millisecond, Restore: 20 * time.Millisecond},
+		worker.Config{HostID: "h1", Version: "v9", Providers: []string{"local"}, HostBeat: 20 * time.Millisecond, Restore: 20 * time.Millisecond},
 		worker.Deps{Client: c, Activities: activities.New(activities.Config{}, activities.Deps{}), Hosts: h, Schedules: s, Log: slog.New(slog.DiscardHandler)},
 	)
 	ctx, stop := context.WithCancel(t.Context())
@@ -109,6 +109,8 @@ func TestWorker_PollsItsQueuesAndStops(t *testing.T) {
 		require.Eventually(t, func() bool { return polled(t, c, queue, kind) }, 20*time.Second, 20*time.Millisecond, queue)
 	}
 	require.False(t, polled(t, c, contract.QueueHost("h1"), enums.TASK_QUEUE_TYPE_WORKFLOW))
+	named := pollers(t, c, contract.QueueTasks, enums.TASK_QUEUE_TYPE_WORKFLOW)[0].GetWorkerVersionCapabilities() //nolint:staticcheck // of workers without a deployment
+	require.Equal(t, "v9", named.GetBuildId())
 	require.Eventually(t, func() bool { return s.woken.Load() == 1 }, 20*time.Second, 20*time.Millisecond)
 	require.Equal(t, int32(3), s.ensured.Load(), "until they are made")
 	require.Eventually(t, func() bool { return s.restored.Load() >= 2 }, 20*time.Second, 20*time.Millisecond, "for as long as it works")
@@ -174,8 +176,16 @@ func freeAddress(t *testing.T) string {
 
 func polled(t *testing.T, c client.Client, queue string, kind enums.TaskQueueType) bool {
 	t.Helper()
+	return len(pollers(t, c, queue, kind)) > 0
+}
+
+func pollers(t *testing.T, c client.Client, queue string, kind enums.TaskQueueType) []*taskqueue.PollerInfo {
+	t.Helper()
 	out, err := c.WorkflowService().DescribeTaskQueue(t.Context(), &workflowservice.DescribeTaskQueueRequest{
 		Namespace: "default", TaskQueue: &taskqueue.TaskQueue{Name: queue}, TaskQueueType: kind,
 	})
-	return err == nil && len(out.GetPollers()) > 0
+	if err != nil {
+		return nil
+	}
+	return out.GetPollers()
 }

@@ -96,7 +96,7 @@ func (c *core) newWorker() (*worker.Worker, error) {
 		Wake: func(taskID string) { c.bus.Wake(live.Task(taskID)) }, CutOff: c.metrics.ActivityCutOff, Log: c.log,
 	})
 	return worker.New(worker.Config{
-		HostID: host, Providers: found.hostBound(), Agents: c.runnableAgents(), Capacity: c.cfg.Worker.MaxSandboxes, StopTimeout: c.shutdown.worker, HostBeat: c.cfg.Test.HostHeartbeat,
+		HostID: host, Version: ReadBuild().String(), Providers: found.hostBound(), Agents: c.runnableAgents(), Capacity: c.cfg.Worker.MaxSandboxes, StopTimeout: c.shutdown.worker, HostBeat: c.cfg.Test.HostHeartbeat,
 		StickyCache: c.cfg.Worker.StickyCacheSize,
 	}, worker.Deps{Client: c.temporal.SDK(), Activities: acts, Hosts: c.store, Schedules: c.temporal, Log: c.log}), nil
 }
