@@ -44,26 +44,6 @@ func activityOf(e *history.HistoryEvent) string {
 	return name
 }
 
-// TestWorkerKilledAtEachStep kills the worker with SIGKILL as soon as a step is scheduled,
-// for every step of a task and of its cleanup.
-func TestWorkerKilledAtEachStep(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil).up()
-	repo := r.keepingRepo()
-	all := append(steps(), localSteps()...)
-	for _, step := range all {
-		made := r.submit(repo, script(stepWrite, stepCommit, stepUnsaved, stepComplete)) // something to salvage
-		r.scheduled(made.ID, step)
-		r.kill("worker")
-		r.startWorker()
-		got := r.ends(made.ID, task.StatusCompleted)
-		require.Equal(t, 1, got.AttemptCount, "killed at %s", step)
-		r.noLeaks()
-	}
-	require.Equal(t, len(all), r.count(`SELECT count(*) FROM sandboxes`), "one sandbox an attempt")
-	r.gapless()
-}
-
 // scheduled waits until the history of a task, or of the cleanup of its sandbox, schedules an activity.
 func (r *rig) scheduled(taskID, activity string) {
 	r.t.Helper()
