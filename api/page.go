@@ -49,7 +49,10 @@ func (a *API) servePage(c *gin.Context, name string) {
 	}
 	content, h := file.Plain, c.Writer.Header()
 	for _, coding := range []string{"br", "gzip"} {
-		if packed, ok := file.Encoded[coding]; ok && strings.Contains(c.GetHeader("Accept-Encoding"), coding) {
+		if !strings.Contains(c.GetHeader("Accept-Encoding"), coding) {
+			continue
+		}
+		if packed := file.Encoded(coding); packed != nil {
 			content = packed
 			h.Set("Content-Encoding", coding)
 			break

@@ -126,12 +126,9 @@ func TestPage_KeepsItsBudget(t *testing.T) {
 	index := string(ui.Files()[ui.Index].Plain)
 	brotli, first, all := 0, 0, 0
 	for name, file := range ui.Files() {
-		packed := len(file.Encoded["gzip"])
-		if file.Encoded["gzip"] == nil {
-			packed = len(file.Plain)
-		}
+		packed := len(cmp.Or(string(file.Encoded("gzip")), string(file.Plain)))
 		if all += packed; name == ui.Index || strings.Contains(index, name) {
-			brotli += len(file.Encoded["br"])
+			brotli += len(file.Encoded("br"))
 			first += packed
 		}
 		require.NotEmpty(t, file.Type, name)

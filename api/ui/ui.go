@@ -22,11 +22,20 @@ const Index = "index.html"
 //go:embed all:dist
 var dist embed.FS
 
-// File is a file of the page. Encoded holds its compressed forms by content coding; it lacks those that save nothing.
+// File is a file of the page.
 type File struct {
-	Type    string
-	Plain   []byte
-	Encoded map[string][]byte
+	Type  string
+	Plain []byte
+
+	encoded map[string]func() []byte // by content coding
+}
+
+// Encoded returns the file in a content coding; nil if the coding saves nothing. The first request for gzip compresses the file.
+func (f File) Encoded(coding string) []byte {
+	if pack := f.encoded[coding]; pack != nil {
+		return pack()
+	}
+	return nil
 }
 
 // Immutable reports whether the content of a file never changes, because the name has a hash of the content.
@@ -35,7 +44,7 @@ func Immutable(name string) bool { return strings.HasPrefix(name, "assets/") }
 // Files returns the files by name, for example assets/index-1a2b3c4d.js. The caller must not modify them.
 func Files() map[string]File { return files() }
 
-//nolint:gochecknoglobals // compressed once
+//nolint:gochecknoglobals // read once
 var files = sync.OnceValue(func() map[string]File {
 	all := map[string]File{}
 	err := fs.WalkDir(dist, "dist", func(at string, entry fs.DirEntry, err error) error {
@@ -53,17 +62,22 @@ var files = sync.OnceValue(func() map[string]File {
 })
 
 func fileOf(at string, content []byte) File {
-	f := File{Type: typeOf(at), Plain: content, Encoded: map[string][]byte{}}
+	packed := map[string]func() []byte{"gzip": sync.OnceValue(func() []byte { return gzipped(content) })}
 	if brotli, err := dist.ReadFile(at + ".br"); err == nil { // the build leaves those out that save nothing
-		f.Encoded["br"] = brotli
+		packed["br"] = func() []byte { return brotli }
 	}
+	return File{Type: typeOf(at), Plain: content, encoded: packed}
+}
+
+// gzipped returns nil if compression saves nothing.
+func gzipped(content []byte) []byte {
 	var packed bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is valid
 	_, _ = w.Write(content)
-	if _ = w.Close(); packed.Len() < len(content) { // a buffer never fails
-		f.Encoded["gzip"] = packed.Bytes()
+	if _ = w.Close(); packed.Len() >= len(content) { // a buffer never fails
+		return nil
 	}
-	return f
+	return packed.Bytes()
 }
 
 // typeOf does not depend on the files of the system for the types that the page has.
