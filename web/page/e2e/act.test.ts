@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "vitest";
 
-import { fact, on, omoi, serve, sleepForever, type Event, type Task } from "./omoi";
+import { fact, late, on, omoi, serve, sleepForever, type Event, type Task } from "./omoi";
 
 serve();
 afterEach(() => omoi.cancelAll());
@@ -28,6 +28,30 @@ test("an agent that asks is first in the list, and its question is on top with t
     await question.waitFor({ state: "detached" });
     await page.getByLabel("Message to the agent").waitFor();
     await page.locator(".task-title .status", { hasText: "Running" }).waitFor();
+  });
+});
+
+test("25: the current tab is in view on a phone", async () => {
+  const task = await omoi.task("Tabs", [sleepForever]);
+  for (const [path, name] of [[`/tasks/${task.key}?tab=details`, "Details"], ["/fleet?tab=server", "Server"]] as const) {
+    await on(path, async ({ page, allow }) => {
+      allow(late);
+      const tab = page.locator(".tabs").getByRole("link", { name, exact: true });
+      await tab.waitFor();
+      await expect.poll(() => tab.evaluate((e) => e.getBoundingClientRect().right)).toBeLessThanOrEqual(360);
+    }, { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true });
+  }
+});
+
+test("a task that waits for another one offers no retry, which the server would reject", async () => {
+  const first = await omoi.task("First", [sleepForever]);
+  const task = await omoi.task("After", [sleepForever], { dependencies: { depends_on: [first.id] } });
+  await omoi.until(task, (t) => t.blocked_reason === "dependency");
+  await expect(omoi.call("POST", `/api/v1/tasks/${task.id}/retry`, {})).rejects.toThrow("409");
+  await on(`/tasks/${task.key}`, async ({ page }) => {
+    await page.locator(".task-title .status", { hasText: "Blocked" }).waitFor();
+    await page.getByRole("button", { name: "Cancel…" }).waitFor();
+    expect(await page.getByRole("button", { name: "Retry…" }).count()).toBe(0);
   });
 });
 

@@ -1,7 +1,7 @@
 import { Link, useSearch } from "@tanstack/react-router";
 import { useEffect, type ReactNode } from "react";
 
-import { exactly } from "../lib/links";
+import { exactly, useTabInView } from "../lib/links";
 import { LastReceipt, WithReceipts } from "./act";
 import { Capacity } from "./capacity";
 import { Queue } from "./queue";
@@ -18,6 +18,7 @@ const views = { capacity: Capacity, queue: Queue, sandboxes: Sandboxes, supervis
 export function Fleet(): ReactNode {
   const { tab = "capacity" } = useSearch({ from: "/fleet" });
   const View = views[tab];
+  useTabInView(tab);
   useEffect(() => {
     document.title = "Fleet · omoi";
   }, []);

@@ -49,7 +49,7 @@ interface Props { task: Task; receipts: ReceiptList; asking: Asking | undefined;
 export function Actions({ task, receipts, asking, ask }: Props): ReactNode {
   const menu = useRef<HTMLDivElement>(null), menuId = useId();
   const project = useQuery({ queryKey: ["project", task.project_id], queryFn: () => getProject(task.project_id), staleTime: 10_000, enabled: task.project_id !== "" });
-  const final = task.completed_at !== null, suspended = task.status === "pending" && task.blocked_reason !== "", runs = task.status === "running";
+  const final = task.completed_at !== null, suspended = task.status === "pending" && !["", "dependency"].includes(task.blocked_reason), runs = task.status === "running";
   const first: Verb[] = task.status === "completed" ? [] : final ? ["retry"] : suspended ? ["retry", "cancel"] : ["suspend", "cancel"];
   const rest: Verb[] = [...(runs ? ["interrupt" as const] : []), ...(final ? [] : ["suspend" as const, "fail" as const]), "rewind", "fork", ...(task.repo === "" ? [] : ["take" as const]), project.data?.paused ? "resume" : "pause"];
   if (!useMay("write")) {

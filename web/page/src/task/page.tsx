@@ -8,7 +8,7 @@ import { clock } from "../lib/format";
 import { useKeys } from "../lib/keyboard";
 import { useOld } from "../lib/reach";
 import { lookOf, Status, wordOf } from "../lib/status";
-import { exactly } from "../lib/links";
+import { exactly, useTabInView } from "../lib/links";
 import { useMay } from "../lib/session";
 import { Text } from "../lib/text";
 import { TaskEvents } from "../stream/events";
@@ -91,6 +91,7 @@ function Loaded({ task, id }: { task: Task; id: string }): ReactNode {
     document.title = `${task.key} ${task.title} · ${lookOf(task.status).word}`;
   }, [task]);
   useTabKeys();
+  useTabInView(tab);
   const [asking, ask] = useState<Asking>(), may = useMay("write");
   const asks = task.status === "running" && task.group === "needs_you", answer = asks && may;
   const choose = (to: Choice): void => void navigate({ to: ".", hash: true, search: { ...search, every: to.every || undefined, only: to.only, tool: to.tool, find: to.find || undefined } });
