@@ -69,10 +69,18 @@ test("slots, queue with position and reason, and what would change it", async ()
       expect(await shown.textContent()).toContain((await omoi.read(task)).why);
     }
     await row(page, third.key).getByText("What would change this").click();
-    const { next } = await omoi.call<Schemas["Explanation"]>("GET", `/api/v1/tasks/${third.id}/why`);
-    expect(next).toContain("--max-concurrent-tasks");
-    await row(page, third.key).getByText(next).waitFor();
+    const key = third.key.split("-")[0]!;
+    await row(page, third.key).getByText("or when you raise Tasks at once (now 1).").waitFor();
     expect(new URL(page.url()).search).toBe("?tab=queue");
+    await page.goto(`${omoi.url}/tasks/${third.key}`); // the page of the task says the same
+    await page.locator("[data-change]", { hasText: "or when you raise Tasks at once (now 1)." }).getByRole("link").click();
+    expect(new URL(page.url()).search).toBe(`?tab=projects&project=${key}`);
+    await page.getByLabel("Tasks at once").waitFor();
+    await page.goto(`${omoi.url}/fleet`);
+    await page.getByRole("link", { name: `Edit ${key}`, exact: true }).click();
+    expect(await page.getByLabel("Tasks at once").inputValue()).toBe("1");
+    await page.goto(`${omoi.url}/tasks`);
+    expect(await page.locator(".task-row", { hasText: key }).filter({ hasText: "Waiting, " }).evaluateAll((all) => all.map((e) => e.querySelector(".status")!.textContent))).toEqual(["Waiting, 1st", "Waiting, 2nd"]);
   });
 });
 

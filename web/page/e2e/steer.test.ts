@@ -118,6 +118,9 @@ test("10: retry, suspend and pause of the project, and a command that comes too 
     await status("Suspended");
     await page.getByRole("button", { name: "Retry…" }).click();
     await page.getByRole("button", { name: "Retry the task" }).click();
+    await status("Running");
+    await page.locator(".attempt").first().click();
+    await page.getByLabel("Message to the agent of attempt 2").waitFor();
     await suspend();
     await omoi.call("POST", `/api/v1/tasks/${slow.id}/cancel`, {});
     await status("Cancelled");

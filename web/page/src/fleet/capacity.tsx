@@ -26,7 +26,7 @@ export function Capacity(): ReactNode {
             { head: "Queue", cell: (p) => grouped(p.queued_tasks), right: true },
             { head: "State", cell: (p) => (p.paused ? <Mark tone="needs" word="paused" /> : <Mark tone="wait" word="admits tasks" />) },
             { head: "Usage", cell: (p) => <Link to="/fleet" search={{ tab: "usage", project: p.id }}>usage<span className="hidden-text"> of {p.key}</span></Link> },
-            { head: "Actions", scope: "write", cell: (p) => <Pause of={p} /> },
+            { head: "Actions", scope: "write", cell: (p) => <span className="spread"><Link className="button" to="/settings" search={{ tab: "projects", project: p.key }}>Edit<span className="hidden-text"> {p.key}</span></Link><Pause of={p} /></span> },
           ]} />
         )}</Answer>
       </Panel>

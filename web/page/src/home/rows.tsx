@@ -3,7 +3,7 @@ import { memo, useEffect, useLayoutEffect, useReducer, useRef, type KeyboardEven
 
 import type { Task } from "../lib/api";
 import { useNow } from "../lib/clock";
-import { age, date, grouped } from "../lib/format";
+import { age, date, grouped, ordinal } from "../lib/format";
 import { useOld } from "../lib/reach";
 import { Status, wordOf } from "../lib/status";
 import { Text } from "../lib/text";
@@ -80,7 +80,7 @@ const TaskRow = memo(function TaskRow({ task }: { task: Task }): ReactNode {
   const old = useOld(), word = old !== undefined && task.completed_at === null ? "unknown" : wordOf(task);
   return (
     <Link to="/tasks/$id" params={{ id: task.key }} className="task-row">
-      <Status word={word} detail={word === "pending" && task.queue_position !== null ? ` ${task.queue_position}` : undefined} />
+      <Status word={word} detail={word === "pending" && task.queue_position !== null ? `, ${ordinal(task.queue_position)}` : undefined} />
       <span className="title one-line strong"><span className="key">{task.key}</span><Text of={task.title} /></span>
       <span className="agent one-line muted small">{task.agent} · {task.provider}</span>
       <span className="tries muted small right">{task.attempt_count > 1 ? `attempt ${task.attempt_count}` : ""}</span>
@@ -91,6 +91,6 @@ const TaskRow = memo(function TaskRow({ task }: { task: Task }): ReactNode {
 });
 
 function Age({ task }: { task: Task }): ReactNode {
-  const at = task.completed_at ?? task.started_at ?? task.created_at;
-  return <time className="age muted small right" dateTime={at} title={date(at)}>{age(useNow() - Date.parse(at))}</time>;
+  const at = task.completed_at ?? task.started_at ?? task.created_at, word = task.completed_at !== null ? "Ended" : task.started_at !== null ? "Started" : "Created";
+  return <time className="age muted small right" dateTime={at} title={`${word} ${date(at)}`}>{age(useNow() - Date.parse(at))}</time>;
 }

@@ -56,6 +56,11 @@ export const grouped = (n: number): string => n.toLocaleString("en-US");
 /** A number and its noun: "1 file", "2 files". */
 export const many = (n: number, noun: string, plural = `${noun}s`): string => `${grouped(n)} ${n === 1 ? noun : plural}`;
 
+const ordinals = new Intl.PluralRules("en", { type: "ordinal" }), endings: Record<string, string> = { one: "st", two: "nd", few: "rd" };
+
+/** A place in an order: 1st, 2nd, 11th. */
+export const ordinal = (n: number): string => `${grouped(n)}${endings[ordinals.select(n)] ?? "th"}`;
+
 export function bytes(n: number): string {
   for (const [unit, size] of [["MiB", 2 ** 20], ["KiB", 2 ** 10]] as const) {
     if (n >= size) {

@@ -7,8 +7,8 @@ import { useMay } from "../lib/session";
 import { Text } from "../lib/text";
 import { post } from "./sent";
 
-/** Writes to the agent of a running attempt. The draft outlives a reload. answer: the agent waits for it. */
-export function Composer({ task, answer = false }: { task: Task; answer?: boolean }): ReactNode {
+/** Writes to the agent of a running attempt. The draft outlives a reload. answer: the agent waits for it. to: the attempt, if the reader sees another one. */
+export function Composer({ task, answer = false, to }: { task: Task; answer?: boolean; to?: number }): ReactNode {
   const kept = `omoi.draft.${task.id}`;
   const [text, setText] = useState(() => recall("sessionStorage", kept) ?? "");
   const [busy, setBusy] = useState(false), [error, setError] = useState("");
@@ -22,6 +22,7 @@ export function Composer({ task, answer = false }: { task: Task; answer?: boolea
   if (task.completed_at !== null || task.sandbox_id === null || !may) {
     return null;
   }
+  const word = `Message to the agent${to === undefined ? "" : ` of attempt ${to}`}`;
   const change = (to: string): void => {
     setText(to);
     setKey(newKey());
@@ -46,7 +47,7 @@ export function Composer({ task, answer = false }: { task: Task; answer?: boolea
     <div>
       {error !== "" && <p className="bad small" role="alert"><Text of={error} /></p>}
       <form className="composer" onSubmit={(e) => { e.preventDefault(); void send("user_message"); }}>
-        <textarea ref={box} aria-label={answer ? "Answer to the agent" : "Message to the agent"} rows={1} placeholder={answer ? "Answer" : "Message to the agent"} value={text} onChange={(e) => change(e.target.value)}
+        <textarea ref={box} aria-label={answer ? "Answer to the agent" : word} rows={1} placeholder={answer ? "Answer" : word} value={text} onChange={(e) => change(e.target.value)}
           onKeyDown={(e) => {
             if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) {
               e.preventDefault();

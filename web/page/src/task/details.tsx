@@ -54,7 +54,7 @@ export function Details({ task, why }: { task: Task; why: Schemas["Explanation"]
           <dt>Mode</dt><dd>{task.mode}{task.continuous && ", repeats its work until the checks pass"}</dd>
           <dt>Retries</dt><dd>{task.retry_count} of {task.max_retries}</dd>
           {task.dependencies.depends_on.length > 0 && <><dt>Starts after</dt><dd>{task.dependencies.depends_on.map((id) => <div key={id}><Link to="/tasks/$id" params={{ id }}>{id}</Link></div>)}</dd></>}
-          <dt>Next by the CLI</dt><dd><code>{why?.next ?? `omoi show ${task.key}`}</code></dd>
+          <dt>Suggested command</dt><dd><code>{why?.next ?? `omoi show ${task.key}`}</code></dd>
           <dt>Workflow</dt><dd><code>temporal{info !== undefined && ` -n ${info.temporal_namespace}`} workflow show -w task-{task.id}</code></dd>
         </dl>
       </section>

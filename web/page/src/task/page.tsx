@@ -16,6 +16,7 @@ import type { Choice } from "../timeline/bar";
 import { Timeline } from "../timeline/timeline";
 import { AskFrom } from "../timeline/cards";
 import { Actions, type Asking } from "./actions";
+import { Change } from "./change";
 import { Composer } from "./composer";
 import { Details } from "./details";
 import { Facts } from "./facts";
@@ -95,7 +96,7 @@ function Loaded({ task, id }: { task: Task; id: string }): ReactNode {
   const [asking, ask] = useState<Asking>(), may = useMay("write");
   const asks = task.status === "running" && task.group === "needs_you", answer = asks && may;
   const choose = (to: Choice): void => void navigate({ to: ".", hash: true, search: { ...search, every: to.every || undefined, only: to.only, tool: to.tool, find: to.find || undefined } });
-  const current = task.attempts.find((a) => a.number === attempt), running = current?.ended_at == null && task.completed_at === null;
+  const current = task.attempts.find((a) => a.number === attempt), to = attempt < newest ? newest : undefined, running = current?.ended_at == null && task.completed_at === null;
   return (
     <div className="task">
       <div className="task-head">
@@ -106,6 +107,7 @@ function Loaded({ task, id }: { task: Task; id: string }): ReactNode {
           <Actions task={task} receipts={receipts} asking={asking} ask={ask} />
         </div>
         <p className="why-line"><Text of={why.data?.why ?? task.why} /></p>
+        {task.status === "pending" && why.data?.state === "waiting" && <p className="small" data-change><Change task={task} next={why.data.next} /></p>}
         <Facts task={task} log={events.log(newest)} />
         {task.attempts.length > 1 && <Attempts task={task} attempt={attempt} />}
         {pinned !== undefined && newest > attempt && newest > began && (
@@ -124,7 +126,7 @@ function Loaded({ task, id }: { task: Task; id: string }): ReactNode {
         <AskFrom value={may ? ask : undefined}>
           <Timeline events={events} log={log} version={version} running={running} chosen={named?.attempt === attempt ? named.sequence : 0}
             numbers={search.numbers ?? false} every={search.every ?? false} only={search.only} tool={search.tool} find={search.find} choose={choose} foot={<Numbers on={search.numbers ?? false} />} />
-          {!answer && <Composer task={task} />}
+          {!answer && <Composer task={task} to={to} />}
         </AskFrom>
       )}
       {tab === "output" && (
@@ -132,7 +134,7 @@ function Loaded({ task, id }: { task: Task; id: string }): ReactNode {
           <Output events={events} log={log} version={version} running={running} sandbox={current?.sandbox_id} />
         </Suspense>
       )}
-      {tab === "messages" && <div className="tab-body"><Messages task={task} log={log} events={events} />{!answer && <Composer task={task} />}</div>}
+      {tab === "messages" && <div className="tab-body"><Messages task={task} log={log} events={events} />{!answer && <Composer task={task} to={to} />}</div>}
       {tab === "receipts" && <div className="tab-body"><Work task={task} /><Deletions task={task} receipts={receipts} /></div>}
       {tab === "details" && <div className="tab-body"><Details task={task} why={why.data} /></div>}
     </div>
@@ -158,7 +160,7 @@ function useRoot(facts: Record<string, string | number>): void {
 
 function Numbers({ on }: { on: boolean }): ReactNode {
   const search = useSearch({ from: "/tasks/$id" });
-  return <Link className="small aside" to="." hash={true} search={{ ...search, numbers: on ? undefined : true }}>{on ? "Hide numbers" : "Numbers"}</Link>;
+  return <Link className="small aside" to="." hash={true} search={{ ...search, numbers: on ? undefined : true }}>{on ? "Hide event numbers" : "Event numbers"}</Link>;
 }
 
 const words: Record<string, [string, string]> = {
