@@ -128,17 +128,19 @@ test("comments on lines reach a running agent as one message", async () => {
   await on(`/tasks/${task.key}/changes`, async ({ page, allow }) => {
     allow(/404/); // no files yet
     await shown(page, "limit.go");
-    await page.getByRole("button", { name: "Comment on line 3 of the new file" }).click();
+    const line = page.locator(".dl", { hasText: "var limit = 30" }), code = (await line.locator("code").boundingBox())!;
+    await line.locator("code").hover();
+    await page.mouse.click(code.x + 8, code.y + 10); // the + beside the code
     await page.keyboard.type("60, <b>please</b>");
     await page.keyboard.press("Control+Enter");
     await page.reload();
     await page.locator("[data-draft='limit.go:3']", { hasText: "60, <b>please</b>" }).waitFor();
     await page.getByRole("button", { name: "Comment on the file" }).click();
     await page.keyboard.type("And a test");
-    await page.getByRole("button", { name: "Keep" }).click();
+    await page.getByRole("button", { name: "Add comment" }).click();
     await page.getByRole("button", { name: "Send 2 comments…" }).click();
     const dialog = page.getByRole("dialog");
-    expect(await dialog.textContent()).toContain("as one message");
+    expect(await dialog.textContent()).toContain("The agent waits, and gets all comments now, as one message.");
     await dialog.getByRole("button", { name: "Send 2 comments" }).dblclick();
     await page.locator("[data-message=acknowledged], [data-message=answered]").waitFor();
     expect(await page.locator("[data-draft]").count()).toBe(0);
@@ -147,6 +149,7 @@ test("comments on lines reach a running agent as one message", async () => {
     expect(used[0]).toContain("60, <b>please</b>");
     expect(used[0]).toContain("limit.go");
     expect(used[0]).toContain("And a test");
+    await page.getByText("These are older files").waitFor();
     await page.getByRole("button", { name: "Show the newest" }).click(); // the agent's change is offered, and shown when asked for
     await page.locator(".dl", { hasText: "var limit = 60" }).waitFor();
   });
@@ -184,15 +187,14 @@ test("request changes starts a revision with the comments, approve publishes, an
     await page.getByRole("button", { name: "Request changes…" }).click();
     const dialog = page.getByRole("dialog");
     expect(await dialog.textContent()).toContain("With your comment on lines.");
-    expect(await dialog.getByRole("button", { name: "Request changes", exact: true }).isDisabled()).toBe(true);
-    await dialog.getByRole("textbox").fill("The greeting is missing");
+    expect(await dialog.textContent()).toContain("To keep the attempt running, go back and choose Send 1 comment.");
     await dialog.getByRole("button", { name: "Request changes", exact: true }).dblclick();
     await page.locator("[data-receipt=carried_out]").waitFor();
     const second = await omoi.until(task, (t) => t.attempt_count === 2 && t.status === "running");
-    expect(second.validation_reviews.map((r) => [r.passed, r.feedback, r.recommendations])).toEqual([[false, "The greeting is missing", ["v.md:1: not x"]]]);
+    expect(second.validation_reviews.map((r) => [r.passed, r.feedback, r.recommendations])).toEqual([[false, "See the comments on lines.", ["v.md:1: not x"]]]);
     expect(await page.locator("[data-draft]").count()).toBe(0);
     await page.getByRole("link", { name: /^Tests/ }).click();
-    await page.locator("[data-passed=false]", { hasText: "The greeting is missing" }).waitFor();
+    await page.locator("[data-passed=false]", { hasText: "not x" }).waitFor();
     await page.getByRole("button", { name: "Approve…" }).click();
     expect(await page.getByRole("dialog").textContent()).toContain("published as it is");
     await page.getByRole("button", { name: "Approve the work" }).click();
@@ -204,6 +206,12 @@ test("request changes starts a revision with the comments, approve publishes, an
   await on(`/tasks/${other.key}/changes`, async ({ page, allow }) => {
     allow(/404|409/);
     await shown(page, "v.md");
+    await page.getByRole("button", { name: "Request changes…" }).click();
+    const changes = page.getByRole("dialog"), yes = changes.getByRole("button", { name: "Request changes", exact: true });
+    expect(await yes.isDisabled()).toBe(true); // without a comment and without a text
+    await changes.getByRole("textbox").fill("The greeting is missing");
+    expect(await yes.isDisabled()).toBe(false);
+    await changes.getByRole("button", { name: "Go back" }).click();
     await page.getByRole("button", { name: "Approve…" }).click();
     await omoi.call("POST", `/api/v1/tasks/${other.id}/cancel`, {});
     await omoi.until(other, (t) => t.completed_at !== null);

@@ -124,6 +124,8 @@ test("marks: what is not marked is the same on both sides, and no character is c
   expect(marked).toBeGreaterThan(1000);
   expect(changedParts("println(\"hi\")", "println(limit)")).toEqual([[{ from: 8, to: 12 }], [{ from: 8, to: 13 }]]);
   expect(changedParts("a", "b")).toEqual([[], []]);
+  expect(changedParts("const most = 1024", "const most = 10 * 1024")).toEqual([[], [{ from: 13, to: 18 }]]); // whole words
+  expect(changedParts("return limit1", "return limit2")).toEqual([[{ from: 7, to: 13 }], [{ from: 7, to: 13 }]]);
 });
 
 const languages = ["a.go", "a.ts", "a.tsx", "a.py", "a.rs", "a.c", "a.java", "a.rb", "a.sh", "a.yml", "a.toml", "a.css", "a.html", "a.sql", "a.json", "a.lua", "a.pl", "a.proto", "a.swift", "a.hs", "Dockerfile"];

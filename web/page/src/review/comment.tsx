@@ -20,7 +20,7 @@ export function Comment({ task, draft }: { task: string; draft: Draft }): ReactN
   return (
     <form className="comment" data-draft={placeOf(draft)} onSubmit={(e) => { e.preventDefault(); close(); }}>
       <Box task={task} draft={draft} close={close} />
-      <button className="primary" disabled={!isWritten(draft)}>Keep</button>
+      <button className="primary" disabled={!isWritten(draft)}>Add comment</button>
       <button type="button" onClick={drop}>Discard</button>
     </form>
   );
@@ -30,7 +30,7 @@ function Box({ task, draft, close }: { task: string; draft: Draft; close: () => 
   const box = useRef<HTMLTextAreaElement>(null);
   useEffect(() => box.current!.focus({ preventScroll: true }), []);
   return (
-    <textarea ref={box} rows={2} aria-label={marked(`Comment on ${placeOf(draft)}`)} placeholder="What should the agent change here?   Ctrl+Enter keeps it" value={draft.text}
+    <textarea ref={box} rows={2} aria-label={marked(`Comment on ${placeOf(draft)}`)} placeholder="What should the agent change here?   Ctrl+Enter adds it" value={draft.text}
       onChange={(e) => setDraft(task, draft.id, { text: e.target.value })}
       onKeyDown={(e) => {
         if (e.key === "Escape" || e.key === "Enter" && (e.ctrlKey || e.metaKey)) {

@@ -146,7 +146,7 @@ function DiffRow({ of, split, look, now, drafts, task, expand }: RowProps): Reac
   return (
     <div className={now ? "now" : undefined}>
       {head !== undefined
-        ? <div className="hunk">{expand !== undefined && <button className="text small" onClick={() => expand(of)}>{step} more lines of context</button>} <code className="muted"><Text of={head.text} /></code></div>
+        ? <div className="hunk">{expand !== undefined && <button className="text small" onClick={() => expand(of)}>More context</button>} <code className="muted"><Text of={head.text} /></code></div>
         : split ? <SplitRow row={of} look={look} /> : <UnifiedRow row={of} look={look} />}
       {drafts.map((d) => <Comment key={d.id} task={task} draft={d} />)}
     </div>

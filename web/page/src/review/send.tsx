@@ -9,6 +9,7 @@ import { useMay } from "../lib/session";
 import { marked, Text } from "../lib/text";
 import { failure, type Asked, type ReceiptList } from "../task/receipts";
 import { remember } from "../task/sent";
+import { deliveryTo } from "./delivery";
 import { byComparison, dropDrafts, isWritten, keyOf, placeOf, useDrafts, type Draft } from "./drafts";
 
 interface Props { task: Task; receipts: ReceiptList; open: (draft: Draft) => void }
@@ -52,11 +53,7 @@ function Confirm({ task, drafts, word, receipts, close }: { task: Task; drafts: 
   };
   return (
     <Dialog title={`Send ${word} to the agent?`} yes={`Send ${word}`} submit={submit} close={close}>
-      <ul>
-        <li>If an agent runs, it gets all comments as one message.</li>
-        <li>If its work waits for a review, or the task failed or was cancelled, the next attempt starts with the comments.</li>
-        <li>If the task is completed, a new task continues its branch with the comments.</li>
-      </ul>
+      <p>{deliveryTo(task)}</p>
     </Dialog>
   );
 }

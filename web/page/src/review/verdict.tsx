@@ -4,6 +4,7 @@ import { useState, type ReactNode } from "react";
 import { api, unwrap, type Task } from "../lib/api";
 import { now } from "../lib/clock";
 import { Dialog } from "../lib/dialog";
+import { many } from "../lib/format";
 import { newKey } from "../lib/key";
 import { useMay } from "../lib/session";
 import { Out, Text } from "../lib/text";
@@ -21,7 +22,7 @@ const actions: Record<Verb, Action> = {
   },
   changes: {
     word: "Request changes…", title: (t) => `Request changes to ${t.key}?`, yes: "Request changes",
-    effects: ["A running attempt ends. Its uncommitted work is saved, and its commits stay on the branch.", "The next attempt works on what you write here, and on your comments.", "After its last validation round the task fails instead. The branch stays."],
+    effects: ["A running attempt ends. Its uncommitted work is saved, and its commits stay on the branch.", "The next attempt works on what you write here, and on your comments.", "If the task has used all its validation rounds, it fails instead. The branch stays."],
   },
   pull: {
     word: "Open pull request…", title: (t) => `Open a pull request for ${t.key}?`, yes: "Open the pull request",
@@ -40,7 +41,7 @@ export function Verdict({ task, receipts }: { task: Task; receipts: ReceiptList 
   return (
     <span className="spread">
       {task.pull_request_url !== null && <Out to={task.pull_request_url}>pull request #{task.pull_request_number}</Out>}
-      {may && shown.map((v) => <button key={v} className={v === "approve" ? "primary" : undefined} onClick={() => setVerb(v)}>{actions[v].word}</button>)}
+      {may && shown.map((v) => <button key={v} className={v === "approve" && task.status !== "running" ? "primary" : undefined} onClick={() => setVerb(v)}>{actions[v].word}</button>)}
       {verb !== undefined && <Confirm key={verb} verb={verb} task={task} receipts={receipts} close={() => setVerb(undefined)} />}
     </span>
   );
@@ -52,7 +53,7 @@ function Confirm({ verb, task, receipts, close }: { verb: Verb; task: Task; rece
   const send = useMutation({
     mutationFn: async (asked: Asked) => {
       const comments = drafts.map((d) => `${placeOf(d)}: ${d.text.trim()}`);
-      receipts.set(asked.key, verb === "pull" ? await pull(task) : await judge(task, verb === "approve", text.trim(), comments));
+      receipts.set(asked.key, verb === "pull" ? await pull(task) : await judge(task, verb === "approve", text.trim() || "See the comments on lines.", comments));
       if (verb === "changes") {
         dropDrafts(task.id, drafts.map((d) => d.id));
       }
@@ -67,11 +68,11 @@ function Confirm({ verb, task, receipts, close }: { verb: Verb; task: Task; rece
     close();
   };
   return (
-    <Dialog title={action.title(task)} yes={action.yes} ready={verb !== "changes" || text.trim() !== ""} submit={submit} close={close}>
+    <Dialog title={action.title(task)} yes={action.yes} ready={verb !== "changes" || text.trim() !== "" || drafts.length > 0} submit={submit} close={close}>
       <ul>{action.effects.map((e) => <li key={e}>{e}</li>)}</ul>
       {verb === "pull" && <p className="muted small">Branch <code><Text of={task.branch_name ?? ""} /></code> of <Text of={task.repo} /></p>}
       {verb === "changes" && <label>What is missing or wrong<textarea rows={3} value={text} maxLength={20_000} onChange={(e) => setText(e.target.value)} /></label>}
-      {verb === "changes" && drafts.length > 0 && <p className="muted small">With {drafts.length === 1 ? "your comment" : `your ${drafts.length} comments`} on lines.</p>}
+      {verb === "changes" && drafts.length > 0 && <p className="muted small">With {drafts.length === 1 ? "your comment" : `your ${drafts.length} comments`} on lines.{task.status === "running" && <> To keep the attempt running, go back and choose <b>Send {many(drafts.length, "comment")}</b>.</>}</p>}
       {verb === "approve" && drafts.length > 0 && <p className="bad small">Your comments are not sent with an approval. They stay here.</p>}
     </Dialog>
   );

@@ -38,7 +38,7 @@ export function FileView({ task, files: { shown, newer, error, waits } }: { task
       <div className="review-bar">
         <Compare task={task} />
         <Options task={task} />
-        {newer !== undefined && <p className="notice small" role="status">The agent changed files since. <button className="text" onClick={newer}>Show the newest</button></p>}
+        {newer !== undefined && <p className="notice newer spread" role="status"><b className="s-needs">These are older files:</b> the agent changed files since. <button className="primary" onClick={newer}>Show the newest</button></p>}
       </div>
       {error !== null && <p className="notice" role="alert" data-refused={codeOf(error)}><Text of={said(error)} /></p>}
       {error === null && shown === undefined && <p className="muted empty">Loading…{waits !== null && <> <Text of={said(waits)} /></>}</p>}
@@ -70,7 +70,7 @@ function Options({ task }: { task: Task }): ReactNode {
   });
   return (
     <span className="chips">
-      {task.branch_name !== null && <a className="small less" href={`/api/v1/tasks/${task.id}/diff`} target="_blank" rel="noreferrer">Branch as text</a>}
+      {task.branch_name !== null && <a className="small less" href={`/api/v1/tasks/${task.id}/diff`} target="_blank" rel="noreferrer">Raw diff</a>}
       <Link className="chip less" to="." search={{ ...search, split: !split }} activeOptions={exactly} title="Key: s" aria-current={split ? "true" : undefined}>Split</Link>
       <Link className="chip" to="." search={{ ...search, whitespace: search.whitespace === "ignore" ? undefined : "ignore" }} activeOptions={exactly} aria-current={search.whitespace === "ignore" ? "true" : undefined}>Ignore whitespace</Link>
     </span>

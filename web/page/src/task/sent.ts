@@ -1,9 +1,10 @@
 import { useQueries } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
 
-import { api, getMessage, unwrap, type Task } from "../lib/api";
+import { api, getMessage, unwrap, type Message, type Task } from "../lib/api";
 import { now } from "../lib/clock";
 import { keep, recallList } from "../lib/kept";
+import { everyOf } from "./every";
 
 /** A message that this browser sent. */
 interface Sent { id: string; kind: string; text: string; at: number }
@@ -43,8 +44,7 @@ export function useSent(task: string) {
   const states = useQueries({
     queries: sent.map((s) => ({
       queryKey: ["message", s.id], queryFn: () => getMessage(s.id, "0s"),
-      refetchInterval: (q: { state: { data?: { settled_at: string | null; answered_at: string | null } } }) =>
-        (q.state.data?.answered_at != null || q.state.data?.settled_at != null && now() - Date.parse(q.state.data.settled_at) > 60_000 ? false : 1500) as number | false,
+      refetchInterval: (q: { state: { data?: Message } }) => everyOf(q.state.data),
     })),
   });
   return sent.map((s, n) => ({ ...s, message: states[n]?.data }));
