@@ -83,6 +83,7 @@ test("fork and rewind begin with a checkpoint of the timeline; take gives the co
     await page.getByRole("button", { name: "More actions" }).click();
     await page.getByRole("button", { name: "Take…" }).click();
     expect(await page.getByRole("dialog").locator(".copy").textContent()).toBe(`omoi take ${task.key}`);
+    expect(await page.getByRole("dialog").textContent()).toContain("It suspends the task");
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     await page.getByRole("button", { name: "Copy the command" }).click();
     expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`omoi take ${task.key}`);
@@ -102,6 +103,11 @@ test("fork and rewind begin with a checkpoint of the timeline; take gives the co
     await page.locator(".receipts", { hasText: "Interrupt: asked" }).waitFor();
     await page.locator(".event.person", { hasText: "Stop now." }).first().waitFor();
     expect((await omoi.events(live)).filter((e: Event) => /interrupt/.test(JSON.stringify(e.event_data))).length).toBeGreaterThan(0);
+    await omoi.call("POST", `/api/v1/tasks/${live.id}/cancel`, {});
+    await page.getByRole("button", { name: "Retry…" }).waitFor();
+    await page.getByRole("button", { name: "More actions" }).click();
+    await page.getByRole("button", { name: "Take…" }).click();
+    expect(await page.getByRole("dialog").textContent()).not.toContain("It suspends the task"); // it has ended
   });
 });
 

@@ -148,7 +148,7 @@ test("again with changes: the form begins with the values of a task", async () =
   await omoi.until(task, (t) => t.completed_at !== null);
   await on(`/tasks/${task.key}`, async ({ page }) => {
     await page.getByRole("button", { name: "More actions" }).click();
-    await page.getByRole("link", { name: "Again with changes" }).click();
+    await page.getByRole("link", { name: "New task from this one" }).click();
     await page.getByText("TOKEN_OF_MINE").waitFor();
     expect(await page.getByLabel("USD").inputValue()).toBe("2");
     await page.getByLabel("Title").fill("Like this, changed");

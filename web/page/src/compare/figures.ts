@@ -27,7 +27,7 @@ export function figuresOf({ task, attempt, events, log, files }: Side): Record<s
     Tokens: `${count(attempt.input_tokens)} in, ${count(attempt.output_tokens)} out`,
     Iterations: of("iteration.started"),
     Tests: testsOf(events, log),
-    "Changed files": files === undefined ? loading : files === null ? "unknown" : grouped(files),
+    "Number of changed files": files === undefined ? loading : files === null ? "unknown" : grouped(files),
     Messages: of("agent.message_injected"),
     "Tool calls": of("agent.tool_use"),
     Failures: counted ? grouped(log.failures.size) : loading,

@@ -8,9 +8,9 @@ import { useIsolation, useOpenTasks, useProjects } from "./queries";
 
 interface Props { values: Values; change: (to: Partial<Values>) => void }
 
-const modes: Options = [["", "As the server chooses"], ["implementation", "Implementation: changes the repository"], ["exploration", "Exploration: reports"], ["validation", "Validation: reviews"]];
+const modes: Options = [["", "Server default"], ["implementation", "Implementation: changes the repository"], ["exploration", "Exploration: reports"], ["validation", "Validation: reviews"]];
 const yesNo = (unset: string): Options => [["", unset], ["true", "Yes"], ["false", "No"]];
-const priorities: Options = [["", "Medium, as the server chooses"], ["CRITICAL", "Critical"], ["HIGH", "High"], ["MEDIUM", "Medium"], ["LOW", "Low"]];
+const priorities: Options = [["", "Server default: medium"], ["CRITICAL", "Critical"], ["HIGH", "High"], ["MEDIUM", "Medium"], ["LOW", "Low"]];
 
 /** The fields of a new task; those that few tasks need are folded. */
 export function Fields({ values, change }: Props): ReactNode {
@@ -34,9 +34,9 @@ export function Fields({ values, change }: Props): ReactNode {
         <div className="fields">
           <Select label="Priority" options={priorities} {...field("priority")} />
           <Input label="Deadline" type="datetime-local" hint="Raises the task in the queue; nothing is stopped at that time." {...field("deadline")} />
-          <Input label="Retries" type="number" min={0} hint="Attempts that may follow failed ones. Empty: as the server chooses." {...field("retries")} />
-          <Select label="Repeat the work until the checks pass" options={yesNo("As the server chooses")} {...field("continuous")} />
-          <Select label="Wait for messages after the work" options={yesNo("No, as the server chooses")} {...field("wait")} />
+          <Input label="Retries" type="number" min={0} hint="Attempts that may follow failed ones. Empty: the server default." {...field("retries")} />
+          <Select label="Repeat the work until the checks pass" options={yesNo("Server default")} {...field("continuous")} />
+          <Select label="Wait for messages after the work" options={yesNo("Server default: no")} {...field("wait")} />
           <Select label="Validate the work before publish" options={yesNo("As the project says")} {...field("validate")} />
           <Input label="Test command" hint="Exit code 0: the tests passed." {...field("tests")} />
           <Area label="Setup command" mono rows={2} hint="Runs before the agent. Empty: that of the project." {...field("setup")} />
@@ -78,12 +78,12 @@ function Runner({ values, change }: Props): ReactNode {
   return (
     <>
       <Select label="Agent" at={locations.agent} value={values.agent} change={(agent) => change({ agent })}
-        options={[["", info?.default_agent ? `${info.default_agent}, as the server chooses` : "As the server chooses"], ...agents.map((a) => [a, a] as const)]} />
+        options={[["", info?.default_agent ? `Server default: ${info.default_agent}` : "Server default"], ...agents.map((a) => [a, a] as const)]} />
       {agent === "command" && <Area label="Command" mono at={locations.command} value={values.command} change={(command) => change({ command })} hint="The program, then its arguments, one a line." />}
       {agent === "scripted" && <Area label="Script" mono rows={8} at={locations.script} value={values.script} change={(script) => change({ script })}
         placeholder={'{"steps": [{"say": "Hello."}, {"complete": {}}]}'} hint={<>JSON with the steps of the agent; docs/TASKS.md lists them.</>} />}
       <Select label="Sandbox" at={locations.provider} value={values.provider} change={(provider) => change({ provider })}
-        options={[["", first === undefined ? "As the server chooses" : `${first}, as the server chooses`], ...providers.map((p) => [p, p] as const)]}
+        options={[["", first === undefined ? "Server default" : `Server default: ${first}`], ...providers.map((p) => [p, p] as const)]}
         hint={features === undefined ? undefined : `Isolation of the newest sandbox: ${inWords(features)}.`} />
     </>
   );

@@ -6,7 +6,7 @@ import { signOut, useSession } from "../lib/session";
 import { Text } from "../lib/text";
 import { setTheme, theme, type Theme } from "../theme";
 
-const themes: [Theme, string][] = [["system", "As the system"], ["light", "Light"], ["dark", "Dark"]];
+const themes: [Theme, string][] = [["system", "System"], ["light", "Light"], ["dark", "Dark"]];
 
 /** What belongs to this browser, and what the server says of itself. */
 export function General(): ReactNode {

@@ -34,7 +34,7 @@ export function ProjectForm({ project, back }: { project?: Project; back: () => 
           {project === undefined && <Input label="Key" hint="2 to 10 letters and digits, a letter first. It begins the keys of tasks, and stays. Empty: from the name." {...field("key")} />}
           <Area label="Description" rows={2} {...field("description")} />
           <Input label="Default branch" hint="Work starts from it, and pull requests target it. Empty: as the repository says." spellCheck={false} {...field("default_branch")} />
-          <Input label="Tasks at once" type="number" min={0} max={10000} hint={`Tasks that may hold a slot at once. 0: no task starts.${project === undefined ? " Empty: as the server is configured." : ""}`} {...field("max_concurrent_tasks")} />
+          <Input label="Tasks at once" type="number" min={0} max={10000} hint={`Tasks that may hold a slot at once. 0: no task starts.${project === undefined ? " Empty: the server default." : ""}`} {...field("max_concurrent_tasks")} />
           <Area label="Setup command" mono rows={2} hint="Runs in each sandbox before the agent." {...field("setup")} />
           <Input label="Time limit of the setup, in seconds" type="number" min={0} hint="0 or empty: 900." {...field("setup_timeout_seconds")} />
           <Select label="After reviews and failed checks of pull requests" options={project === undefined ? [["", "Nothing"], ...feedback.slice(1)] : feedback} {...field("on_feedback")} />
@@ -42,10 +42,10 @@ export function ProjectForm({ project, back }: { project?: Project; back: () => 
           <details className="fold-box">
             <summary>More settings</summary>
             <div className="fields">
-              <Select label="Start tasks that omoi created" options={project === undefined ? unset("Yes, as the server chooses") : yesNo} {...field("autonomous_execution_enabled")} />
+              <Select label="Start tasks that omoi created" options={project === undefined ? unset("Server default: yes") : yesNo} {...field("autonomous_execution_enabled")} />
               {project !== undefined && <Select label="Agents may send messages to each other" options={yesNo} {...field("allow_agent_messages")} />}
-              {project !== undefined && <Select label="The guardian may message, interrupt and replace agents" options={unset("As the server is configured")} {...field("auto_steering")} />}
-              <Select label="Commit what a successful agent leaves uncommitted" options={unset("Yes, as the server chooses")} {...field("commit_leftovers")} />
+              {project !== undefined && <Select label="The guardian may message, interrupt and replace agents" options={unset("Server default")} {...field("auto_steering")} />}
+              <Select label="Commit what a successful agent leaves uncommitted" options={unset("Server default: yes")} {...field("commit_leftovers")} />
               <Input label="Prices of models" hint="model=input/output in USD per million tokens, separated by commas." spellCheck={false} {...field("model_prices")} />
               <Area label="Paths that agents may change" mono rows={2} hint="One pattern a line. Empty: all." {...field("allowed_paths")} />
               <Area label="Paths that agents must not change" mono rows={2} hint="One pattern a line." {...field("forbidden_paths")} />

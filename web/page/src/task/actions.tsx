@@ -7,6 +7,7 @@ import { now } from "../lib/clock";
 import { canCopy } from "../lib/copy";
 import { bytes, clock, grouped, many } from "../lib/format";
 import { newKey } from "../lib/key";
+import { Prose } from "../lib/prose";
 import { Text } from "../lib/text";
 import { Dialog } from "../lib/dialog";
 import { useMay } from "../lib/session";
@@ -27,7 +28,8 @@ interface Action {
   danger?: boolean;
 }
 
-const saved = "Uncommitted work is saved first. The branch and its commits stay.";
+const saved = "Uncommitted work is saved first; Receipts shows where. The branch and its commits stay.";
+const suspends = "It suspends the task; the work is saved.";
 const gone = "The sandbox is deleted, and its deletion is verified.";
 
 const actions: Record<Verb, Action> = {
@@ -37,7 +39,7 @@ const actions: Record<Verb, Action> = {
   retry: { word: "Retry…", title: (t) => `Retry ${t.key}?`, yes: "Retry the task", effects: ["The next attempt starts in a new sandbox, when a slot is free.", "It continues on the same branch, with the files and the session of the last checkpoint.", "Its cost counts toward the same budget."] },
   interrupt: { word: "Interrupt…", title: () => "Interrupt the agent?", yes: "Interrupt the agent", effects: ["The agent stops its current turn, and reads this message next.", "The attempt, its sandbox and its files stay."] },
   fork: { word: "Fork…", title: (t) => `Fork ${t.key}?`, yes: "Create the fork", effects: ["A new task starts with the files and the session of the checkpoint, on a branch of its own.", "This task continues.", "The fork has the same settings, and a budget of its own."] },
-  take: { word: "Take…", title: (t) => `Take ${t.key} to your machine?`, yes: "Copy the command", effects: ["Run the command in a clone of the repository. It suspends the task; the work is saved.", "Its files, its branch and its session come into a new worktree.", "omoi give gives the work back to the task."] },
+  take: { word: "Take…", title: (t) => `Take ${t.key} to your machine?`, yes: "Copy the command", effects: ["Run the command in a clone of the repository.", suspends, "The files of the task, its branch and its session come into a new worktree.", "`omoi give` gives the work back to the task."] },
   rewind: { word: "Rewind…", title: (t) => `Rewind ${t.key} to a checkpoint?`, yes: "Rewind the task", danger: true, effects: ["A running attempt ends, and its work is saved.", "The next attempt starts with the files and the session of the checkpoint.", "If the branch has commits that the checkpoint lacks, the task continues on a new branch; the old one stays as it is."] },
   pause: { word: "Pause its project…", title: () => "Pause the project?", yes: "Pause the project", danger: true, effects: ["The project starts no task until it is resumed.", "Running tasks continue, unless you suspend them too."] },
   resume: { word: "Resume its project", title: () => "Resume the project?", yes: "Resume the project", effects: ["The project starts tasks again.", "Tasks that the pause suspended resume."] },
@@ -64,8 +66,8 @@ export function Actions({ task, receipts, asking, ask }: Props): ReactNode {
       {first.map((v) => <button key={v} onClick={() => choose(v)} className={actions[v].danger ? "danger" : v === "suspend" ? "less" : undefined}>{actions[v].word}</button>)}
       <button popoverTarget={menuId} aria-haspopup="menu" aria-label="More actions">More</button>
       <div id={menuId} ref={menu} popover="auto" onToggle={(e) => e.newState === "open" && place(e.currentTarget)}>
-        {rest.map((v) => <button key={v} onClick={() => choose(v)}>{actions[v].word}</button>)}
-        <Link className="button" to="/tasks/new" search={{ from: task.key }}>Again with changes</Link>
+        {rest.map((v) => <button key={v} className={first.includes(v) ? "narrow" : undefined} onClick={() => choose(v)}>{actions[v].word}</button>)}
+        <Link className="button" to="/tasks/new" search={{ from: task.key }}>New task from this one</Link>
       </div>
       {asking !== undefined && <Confirm key={asking.verb} asking={asking} task={task} receipts={receipts} close={() => ask(undefined)} />}
     </span>
@@ -76,7 +78,7 @@ export function Actions({ task, receipts, asking, ask }: Props): ReactNode {
 function place(menu: HTMLElement): void {
   const button = document.querySelector(`[popovertarget="${CSS.escape(menu.id)}"]`)!.getBoundingClientRect();
   menu.style.top = `${button.bottom + 4}px`;
-  menu.style.left = `${Math.max(8, Math.min(button.left, window.innerWidth - menu.offsetWidth - 8))}px`;
+  menu.style.left = `${Math.max(8, Math.min(button.left, window.innerWidth - menu.offsetWidth - 16))}px`;
 }
 
 interface ConfirmProps { asking: Asking; task: Task; receipts: ReceiptList; close: () => void }
@@ -104,7 +106,7 @@ function Confirm({ asking: { verb, checkpoint: from }, task, receipts, close }: 
   const places = verb === "rewind" || verb === "fork", texts = { interrupt: "Message", fork: "What is different" }[verb as "interrupt"];
   return (
     <Dialog title={action.title(task)} close={close} submit={submit} yes={action.yes} danger={action.danger} ready={(!places || checkpoint !== "") && (verb !== "take" || canCopy()) && (verb !== "interrupt" || text.trim() !== "")}>
-      <ul>{action.effects.map((e) => <li key={e}>{e}</li>)}</ul>
+      <ul>{action.effects.filter((e) => e !== suspends || task.completed_at === null).map((e) => <li key={e}><Prose of={e} /></li>)}</ul>
       {places && <Checkpoints task={task} chosen={checkpoint} choose={setCheckpoint} />}
       {verb === "pause" && <label><input type="checkbox" checked={suspend} onChange={(e) => setSuspend(e.target.checked)} /> Suspend running tasks too; their work is saved</label>}
       {verb === "take" && <code className="copy">{command}</code>}

@@ -31,7 +31,7 @@ export function Messages({ task, log, events }: Props): ReactNode {
     <section className="panel" aria-label="Messages">
       {received.map((e) => (
         <div key={e.sequence} className="message">
-          <div className="spread small muted"><b>{senders[Fields.of(e).text("sender_kind")] ?? "A user"}</b><span>received <Clock at={e.created_at} /></span><a href={`#e${e.attempt}:${e.sequence}`}>event {e.sequence}</a></div>
+          <div className="spread small muted"><b>{senders[Fields.of(e).text("sender_kind")] ?? "User"}</b><span>received <Clock at={e.created_at} /></span><a href={`#e${e.attempt}:${e.sequence}`}>event {e.sequence}</a></div>
           <div className="body"><Text of={Fields.of(e).text("content", "reason")} />{lacking(e).length > 0 && <span className="muted"> (the whole text is in the timeline)</span>}</div>
         </div>
       ))}

@@ -2,11 +2,12 @@ import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 
 import { getSavedWork, said, type Task } from "../lib/api";
+import { Copy } from "../lib/copy";
 import { bytes, grouped } from "../lib/format";
 import { Clock, Text } from "../lib/text";
 
 const kinds: Record<string, string> = {
-  branch: "on the branch", rescue: "saved under a ref of its own", patch: "saved as a patch", bundle: "saved as a bundle",
+  branch: "commits, on the branch", rescue: "uncommitted work, saved under a ref", patch: "saved as a patch", bundle: "saved as a bundle",
   lost: "lost", saving: "being saved", none: "no work to save",
 };
 
@@ -30,7 +31,7 @@ export function Work({ task }: { task: Task }): ReactNode {
             {w.lost_since !== undefined && <span className="bad">since <Clock at={w.lost_since} /></span>}
             {w.removed_at !== undefined && <span className="muted">removed by retention <Clock at={w.removed_at} /></span>}
           </div>
-          {w.next !== undefined && <code className="copy"><Text of={w.next} /></code>}
+          {w.next !== undefined && <div className="spread"><code className="copy grow"><Text of={w.next} /></code><Copy of={w.next} /></div>}
           {w.notes?.map((n) => <div key={n} className="muted small"><Text of={n} /></div>)}
         </div>
       ))}

@@ -128,7 +128,7 @@ function Place({ n, of, view, at, open, toggle }: PlaceProps): ReactNode {
   }
   return (
     <>
-      {quiet !== undefined && <div className="gap-row">no event for {duration(quiet)}</div>}
+      {quiet !== undefined && <div className="gap-row">quiet for {duration(quiet)}</div>}
       {run !== undefined && <Run log={log} n={n} length={run} open={open.has(-n)} toggle={() => toggle(-n)} />}
       {(run === undefined || open.has(-n)) && <Held {...{ events, log, running, numbers, n, open, toggle }} chosen={n === log.rowOf(at)} inside={view.inside.get(n) ?? 0} until={view.shown.length} moment={of.until === undefined ? undefined : log.timeAt(view.shown.length)} />}
     </>
