@@ -1,5 +1,5 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link, Navigate, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
-import { Component, type ReactNode } from "react";
+import { Component, useState, type ReactNode } from "react";
 
 import { Banners } from "./banners";
 import { fleetSearch } from "./fleet/search";
@@ -7,7 +7,8 @@ import { compareSearch } from "./compare/search";
 import { Home } from "./home/home";
 import { homeSearch } from "./home/search";
 import { said } from "./lib/api";
-import { focus, useKeys } from "./lib/keyboard";
+import { focus, goToActions, useKeys } from "./lib/keyboard";
+import { AllKeys } from "./lib/keys";
 import { useMay } from "./lib/session";
 import { Text } from "./lib/text";
 import { newSearch } from "./new/search";
@@ -38,7 +39,8 @@ export function makeRouter() {
 
 /** The frame of all pages. */
 function Shell(): ReactNode {
-  usePageKeys();
+  const [help, showHelp] = useState(false);
+  usePageKeys(() => showHelp(true));
   const may = useMay("write"), here = useLocation().pathname;
   return (
     <div className="frame">
@@ -56,12 +58,13 @@ function Shell(): ReactNode {
       <main className="content" id="content" tabIndex={-1}>
         <Boundary><Outlet /></Boundary>
       </main>
+      {help && <AllKeys close={() => showHelp(false)} />}
       <SignIn />
     </div>
   );
 }
 
-function usePageKeys(): void {
+function usePageKeys(help: () => void): void {
   const navigate = useNavigate();
   useKeys((event, before) => {
     if (before === "g" && event.key === "t") {
@@ -79,6 +82,15 @@ function usePageKeys(): void {
     }
     if (event.key === "m") {
       focus(event, ".composer textarea");
+    }
+    if (event.key === ".") {
+      goToActions(event);
+    }
+    if (event.key === "o") {
+      document.querySelector<HTMLElement>("a[data-pull-request]")?.click();
+    }
+    if (event.key === "?") {
+      help();
     }
   });
 }

@@ -4,6 +4,7 @@ import { memo, useEffect, useLayoutEffect, useReducer, useRef, type KeyboardEven
 import type { Task } from "../lib/api";
 import { useNow } from "../lib/clock";
 import { age, date, grouped, ordinal } from "../lib/format";
+import { useKeys } from "../lib/keyboard";
 import { useOld } from "../lib/reach";
 import { Status, wordOf } from "../lib/status";
 import { Text } from "../lib/text";
@@ -19,6 +20,7 @@ export function Rows({ lines, more }: { lines: Line[]; more?: () => void }): Rea
   const box = useRef<HTMLDivElement>(null), [, redraw] = useReducer((n: number) => n + 1, 0);
   const top = useRef(0);
   const rowHeight = narrow.matches ? 84 : 52;
+  useKeys((event) => move(event, { j: 1, k: -1 }[event.key], box.current));
   useLayoutEffect(() => {
     const look = (): void => {
       top.current = window.scrollY - (box.current?.offsetTop ?? 0);
@@ -50,7 +52,7 @@ export function Rows({ lines, more }: { lines: Line[]; more?: () => void }): Rea
     return null;
   }
   return (
-    <div className="rows-box" ref={box} onKeyDown={move}>
+    <div className="rows-box" ref={box} onKeyDown={(e) => move(e, { ArrowDown: 1, ArrowUp: -1 }[e.key], e.currentTarget)}>
       <div className="rows" style={{ height: total }}>
         <div style={{ transform: `translateY(${places[first] ?? 0}px)` }}>
           {shown.map(({ line }) => (line.task === undefined
@@ -62,13 +64,12 @@ export function Rows({ lines, more }: { lines: Line[]; more?: () => void }): Rea
   );
 }
 
-/** Moves between rows by j and k or the arrows. */
-function move(event: KeyboardEvent<HTMLElement>): void {
-  const step = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }[event.key];
-  if (step === undefined || event.ctrlKey || event.metaKey) {
+/** Moves the focus between rows. */
+function move(event: Pick<KeyboardEvent, "ctrlKey" | "metaKey" | "preventDefault">, step: number | undefined, box: HTMLElement | null): void {
+  if (step === undefined || box === null || event.ctrlKey || event.metaKey) {
     return;
   }
-  const rows = [...event.currentTarget.querySelectorAll<HTMLElement>(".task-row")];
+  const rows = [...box.querySelectorAll<HTMLElement>(".task-row")];
   const next = rows[rows.indexOf(document.activeElement as HTMLElement) + step];
   if (next !== undefined) {
     event.preventDefault();

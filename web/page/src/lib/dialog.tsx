@@ -1,5 +1,7 @@
 import { useEffect, useId, useRef, type ReactNode } from "react";
 
+import { sendByKey } from "./keyboard";
+
 interface Props {
   title: string;
   yes: string;
@@ -23,7 +25,7 @@ export function Dialog({ title, yes, danger, ready = true, submit, close, childr
   }, []);
   return (
     <dialog ref={dialog} aria-labelledby={id} onClose={close} onCancel={(e) => e.stopPropagation()}>
-      <form method="dialog" onSubmit={(e) => {
+      <form method="dialog" onKeyDown={sendByKey} onSubmit={(e) => {
         e.preventDefault();
         if (ready && !sent.current) {
           sent.current = true;

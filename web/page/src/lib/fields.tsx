@@ -2,6 +2,7 @@ import { useMutation } from "@tanstack/react-query";
 import { createContext, use, useId, useRef, type ReactNode } from "react";
 
 import { noFaults, type Faults } from "./faults";
+import { sendByKey } from "./keyboard";
 import { marked, Text } from "./text";
 import { useFaults } from "./use-faults";
 
@@ -90,7 +91,7 @@ export function Form<T>({ label, yes, send, done, cancel, children }: FormProps<
   };
   return (
     <FaultsOf value={faults}>
-      <form ref={form} aria-label={label} className="fields" noValidate onSubmit={(e) => { e.preventDefault(); submit(); }}>
+      <form ref={form} aria-label={label} className="fields" noValidate onKeyDown={sendByKey} onSubmit={(e) => { e.preventDefault(); submit(); }}>
         {children}
         <Rest />
         <div className="spread">

@@ -18,11 +18,14 @@ export function recallList<T>(place: Place, name: string): T[] {
   }
 }
 
-/** Forgets what the page kept of a user: all but the theme. */
+/** What this browser keeps for all users: theme and keys. */
+const ofAll = ["omoi.theme", "omoi.keys"];
+
+/** Forgets what the page kept of a user. */
 export function forget(): void {
   for (const place of ["sessionStorage", "localStorage"] as const) {
     for (const name of namesIn(place)) {
-      if (name.startsWith("omoi.") && name !== "omoi.theme") {
+      if (name.startsWith("omoi.") && !ofAll.includes(name)) {
         keep(place, name);
       }
     }

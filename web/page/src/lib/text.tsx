@@ -22,9 +22,9 @@ export function Text({ of }: { of: string }): ReactNode {
 }
 
 /** Links to another site. A target that is not http or https stays text. */
-export function Out({ to, children }: { to: string | null | undefined; children: ReactNode }): ReactNode {
+export function Out({ to, children, ...data }: { to: string | null | undefined; children: ReactNode; "data-pull-request"?: true }): ReactNode {
   return to && /^https?:\/\//i.test(to)
-    ? <a href={to} target="_blank" rel="noopener noreferrer" title={to}>{children}</a>
+    ? <a href={to} target="_blank" rel="noopener noreferrer" title={to} {...data}>{children}</a>
     : <>{children}</>;
 }
 

@@ -1,11 +1,12 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { useEffect, useRef, type KeyboardEvent, type ReactNode } from "react";
+import { useEffect, useRef, type ReactNode } from "react";
 
 import { useInfo } from "../banners";
 import { api, codeOf, getTask, OmoiError, said, unwrap, type Task } from "../lib/api";
 import { FaultsOf, Rest } from "../lib/fields";
 import { newKey } from "../lib/key";
+import { sendByKey } from "../lib/keyboard";
 import { useMay, useOut, useSession } from "../lib/session";
 import { useSettled } from "../lib/settled";
 import { Text } from "../lib/text";
@@ -52,12 +53,6 @@ function Form({ like, begin }: { like?: Task; begin: () => Values }): ReactNode 
     draft.keep(key);
     send({ request: { ...request, check_duplicates: true, ...more }, key });
   };
-  const keys = (e: KeyboardEvent): void => {
-    if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) {
-      e.preventDefault();
-      create();
-    }
-  };
   const code = codeOf(error);
   return (
     <FaultsOf value={faults}>
@@ -67,7 +62,7 @@ function Form({ like, begin }: { like?: Task; begin: () => Values }): ReactNode 
         <button type="button" className="text" onClick={() => { draft.reset(); creation.reset(); }}>Clear</button>
       </div>
       {like !== undefined && Object.keys(like.execution_config.env ?? {}).length > 0 && <p className="notice list-head">The environment variables of {like.key} are hidden, and not copied: {Object.keys(like.execution_config.env!).join(", ")}.</p>}
-      <form ref={form} className="beside" aria-label="New task" noValidate onKeyDown={keys} onSubmit={(e) => { e.preventDefault(); create(); }}>
+      <form ref={form} className="beside" aria-label="New task" noValidate onKeyDown={sendByKey} onSubmit={(e) => { e.preventDefault(); create(); }}>
         <fieldset disabled={creation.isPending} className="fields"><Fields values={draft.values} change={change} /></fieldset>
         <Outlook values={draft.values} request={JSON.parse(settled) as TaskRequest} />
         <div className="fields">

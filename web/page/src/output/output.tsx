@@ -1,6 +1,7 @@
 import { useMemo, useRef, useState, type ReactNode } from "react";
 
 import { Copy } from "../lib/copy";
+import { useKeys } from "../lib/keyboard";
 import { useMay } from "../lib/session";
 import type { TaskEvents } from "../stream/events";
 import { useOutline } from "../stream/still";
@@ -18,6 +19,7 @@ interface Props { events: TaskEvents; log: AttemptLog; version: number; running:
 export default function Output(props: Props): ReactNode {
   const [of, setOf] = useState<"commands" | "log">("commands"), [wrap, setWrap] = useState(true);
   const { sandbox, running } = props;
+  useKeys((event) => event.key === "w" && setWrap(!wrap));
   if (sandbox === undefined) {
     return <p className="empty muted">No sandbox yet.</p>;
   }
@@ -25,7 +27,7 @@ export default function Output(props: Props): ReactNode {
     <span className="chips" role="group" aria-label="Output of">
       <button className="chip" aria-pressed={of === "commands"} onClick={() => setOf("commands")}>Commands</button>
       <button className="chip" aria-pressed={of === "log"} onClick={() => setOf("log")}>Sandbox log</button>
-      <button className="chip" aria-pressed={wrap} onClick={() => setWrap(!wrap)}>Wrap lines</button>
+      <button className="chip" aria-pressed={wrap} title="Key: w" onClick={() => setWrap(!wrap)}>Wrap lines</button>
     </span>
   );
   return (

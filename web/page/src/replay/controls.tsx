@@ -1,6 +1,7 @@
 import { useEffect, useState, type ReactNode } from "react";
 
 import { grouped } from "../lib/format";
+import { isOff } from "../lib/keyboard";
 import type { AttemptLog } from "../stream/store";
 import { Marks } from "./marks";
 import { marksOf, step } from "./moment";
@@ -77,7 +78,7 @@ function useKeys(keys: Record<string, () => void>): void {
   useEffect(() => {
     const press = (event: KeyboardEvent): void => {
       const act = Object.hasOwn(keys, event.key) ? keys[event.key] : undefined;
-      if (act !== undefined && !uses(event.target as HTMLElement, event.key) && !(event.ctrlKey || event.metaKey || event.altKey)) {
+      if (act !== undefined && !isOff(event) && !uses(event.target as HTMLElement, event.key) && !(event.ctrlKey || event.metaKey || event.altKey)) {
         event.preventDefault();
         act();
       }
@@ -91,6 +92,6 @@ function uses(at: HTMLElement, key: string): boolean {
   if (at instanceof HTMLInputElement && at.type === "range") {
     return moves.includes(key);
   }
-  return at.closest("input, textarea, select, dialog") !== null || key === " " && at.closest("button, a, summary") !== null ||
+  return at.closest("input, textarea, select") !== null || document.querySelector("dialog[open]") !== null || key === " " && at.closest("button, a, summary") !== null ||
     moves.includes(key) && at.closest("[role=feed], .terminal") !== null;
 }

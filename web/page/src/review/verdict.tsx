@@ -39,8 +39,8 @@ export function Verdict({ task, receipts }: { task: Task; receipts: ReceiptList 
   const pull = task.pull_request_url === null && task.branch_name !== null && hosted.test(task.repo);
   const shown: Verb[] = [...(pull ? ["pull" as const] : []), ...(task.completed_at === null ? ["changes" as const, "approve" as const] : [])];
   return (
-    <span className="spread">
-      {task.pull_request_url !== null && <Out to={task.pull_request_url}>pull request #{task.pull_request_number}</Out>}
+    <span className="spread" data-actions>
+      {task.pull_request_url !== null && <Out to={task.pull_request_url} data-pull-request>pull request #{task.pull_request_number}</Out>}
       {may && shown.map((v) => <button key={v} className={v === "approve" && task.status !== "running" ? "primary" : undefined} onClick={() => setVerb(v)}>{actions[v].word}</button>)}
       {verb !== undefined && <Confirm key={verb} verb={verb} task={task} receipts={receipts} close={() => setVerb(undefined)} />}
     </span>

@@ -1,7 +1,10 @@
 import { useState, type ReactNode } from "react";
 
 import { useInfo } from "../banners";
+import { Check } from "../lib/fields";
 import { date } from "../lib/format";
+import { setSingleKeys, singleKeys } from "../lib/keyboard";
+import { AllKeys } from "../lib/keys";
 import { signOut, useSession } from "../lib/session";
 import { Text } from "../lib/text";
 import { setTheme, theme, type Theme } from "../theme";
@@ -22,6 +25,7 @@ export function General(): ReactNode {
           </label>
         ))}
       </fieldset>
+      <Keys />
       {session !== undefined && !session.auth_disabled && (
         <section className="panel settings">
           <h2>Session</h2>
@@ -45,5 +49,18 @@ export function General(): ReactNode {
         </section>
       )}
     </>
+  );
+}
+
+/** Whether single keys act, and which there are. */
+function Keys(): ReactNode {
+  const [on, set] = useState(singleKeys()), [shown, show] = useState(false);
+  return (
+    <fieldset className="panel settings">
+      <legend>Keys</legend>
+      <Check label="Single characters act as keys, for example g t. Turn this off if your speech input or keyboard sends characters by accident" checked={on} change={(to) => { setSingleKeys(to); set(to); }} />
+      <button onClick={() => show(true)}>Show all keys</button>
+      {shown && <AllKeys close={() => show(false)} />}
+    </fieldset>
   );
 }

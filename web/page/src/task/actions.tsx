@@ -62,7 +62,7 @@ export function Actions({ task, receipts, asking, ask }: Props): ReactNode {
     ask({ verb });
   };
   return (
-    <span className="spread">
+    <span className="spread" data-actions>
       {first.map((v) => <button key={v} onClick={() => choose(v)} className={actions[v].danger ? "danger" : v === "suspend" ? "less" : undefined}>{actions[v].word}</button>)}
       <button popoverTarget={menuId} aria-haspopup="menu" aria-label="More actions">More</button>
       <div id={menuId} ref={menu} popover="auto" onToggle={(e) => e.newState === "open" && place(e.currentTarget)}>

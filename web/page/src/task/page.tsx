@@ -91,7 +91,7 @@ function Loaded({ task, id }: { task: Task; id: string }): ReactNode {
   useEffect(() => {
     document.title = `${task.key} ${task.title} · ${lookOf(task.status).word}`;
   }, [task]);
-  useTabKeys();
+  useTabKeys(task, attempt);
   useTabInView(tab);
   const [asking, ask] = useState<Asking>(), may = useMay("write");
   const asks = task.status === "running" && task.group === "needs_you", answer = asks && may;
@@ -191,12 +191,23 @@ function Attempts({ task, attempt }: { task: Task; attempt: number }): ReactNode
   );
 }
 
-function useTabKeys(): void {
+function useTabKeys(task: Task, attempt: number): void {
   const navigate = useNavigate(), search = useSearch({ from: "/tasks/$id" });
+  const go = (n: number): void => {
+    if (task.attempts.some((a) => a.number === n)) {
+      void navigate({ to: ".", hash: "", search: { ...search, attempt: n === task.attempt_count ? undefined : n } });
+    }
+  };
   useKeys((event) => {
     const tab: Tab | undefined = tabs[Number(event.key) - 1];
     if (tab !== undefined) {
       void navigate({ to: ".", search: { ...search, tab: tab === "timeline" ? undefined : tab } });
+    }
+    if (event.key === "6") {
+      void navigate({ to: "/tasks/$id/changes", params: { id: task.key } });
+    }
+    if (event.key === "[" || event.key === "]") {
+      go(attempt + (event.key === "]" ? 1 : -1));
     }
     if (event.key === "#") {
       void navigate({ to: ".", hash: true, search: { ...search, numbers: search.numbers ? undefined : true } });
