@@ -12,6 +12,7 @@ serve();
 
 const git = (...args: string[]) => execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@example.com", ...args], { cwd: omoi.repo });
 const commit = { bash: { command: "git add -A && git -c user.name=a -c user.email=a@example.com commit -qm work" } };
+const [first, second, third] = ["1", "2", "3"].map((digit) => digit.repeat(40)) as [string, string, string]; // commits of a submodule's repository
 const hostile = "<img src=x onerror=alert(1)>.md", bidi = "a\u202egpj.exe", newline = "two\nlines.txt", quoted = "\"q\" 'r' \\.txt";
 
 /** What the repository holds before the task, and what the task does to it. */
@@ -24,6 +25,7 @@ set -e
 rm gone.txt; git mv 'old name.txt' 'new name.txt'; chmod +x run.sh; printf '\\000\\001\\377' > logo.bin; printf 'one\\r\\n2\\r\\n' > dos.txt; printf 'one\\ntwo\\nthree' > end.txt
 printf 'one\\ntwo\\n' > mixed.txt; printf 'caf\\351s\\n' > latin.txt; sed -i 's/line/row/' many.txt; printf 'a  b\\n' > space.txt; rm link; ln -s run.sh link
 mkdir -p deep/er/est; printf 'func main() {}\\n' > deep/er/est/x.go; : > empty.txt
+mkdir -p vendor/lib vendor/new; git update-index --add --cacheinfo 160000,${second},vendor/lib --cacheinfo 160000,${third},vendor/new; git rm -q --cached vendor/gone
 head -c 1048576 /dev/zero | tr '\\0' x > long.txt; echo >> long.txt
 printf 'x\\n' > '${hostile}'; printf 'x\\n' > "$(printf 'a\\342\\200\\256gpj.exe')"; printf 'x\\n' > "$(printf 'two\\nlines.txt')"; printf 'x\\n' > "\\"q\\" 'r' \\\\.txt"`;
 
@@ -35,6 +37,7 @@ beforeAll(async () => {
     writeFileSync(join(omoi.repo, name), content);
   }
   git("add", "-A");
+  git("update-index", "--add", "--cacheinfo", `160000,${first},vendor/lib`, "--cacheinfo", `160000,${first},vendor/gone`);
   git("commit", "-qm", "more");
   all = await omoi.task("All kinds of changes", [{ bash: { command: work } }, commit, { complete: { output: "Done." } }]);
   all = await omoi.until(all, (t) => t.completed_at !== null);
@@ -66,6 +69,9 @@ test("14: every kind of change is shown in words and lines", async () => {
     expect((await file(page, "end.txt")).lines).toEqual([" one", "-removed two", "no newline at the end of the file", "+added two", "+added three", "no newline at the end of the file"]);
     expect(await file(page, "latin.txt")).toEqual({ notes: ["Bytes that are not UTF-8 are shown as �."], lines: ["-removed caf�", "+added caf�s"] });
     expect((await file(page, "link")).notes).toEqual(["Was a file, is a symbolic link now."]);
+    expect(await file(page, "vendor/lib")).toEqual({ notes: ["Submodule: commit 1111111111 → commit 2222222222."], lines: [] });
+    expect(await file(page, "vendor/new")).toEqual({ notes: ["New submodule.", "Submodule: none → commit 3333333333."], lines: [] });
+    expect(await file(page, "vendor/gone")).toEqual({ notes: ["Submodule: commit 1111111111 → none."], lines: [] });
     expect((await file(page, "empty.txt")).notes).toEqual(["The file is empty."]);
     expect((await file(page, "deep/er/est/x.go")).lines).toEqual(["+added func main() {}"]);
     await page.locator(".t-k", { hasText: "func" }).waitFor();
@@ -82,6 +88,7 @@ test("14: every kind of change is shown in words and lines", async () => {
 test("14: 50,000 changed lines come in parts, and few elements are mounted", async () => {
   await on(`/tasks/${all.key}/changes`, async ({ page }) => {
     await file(page, "many.txt");
+    expect(await page.textContent(".file-row[title='many.txt']")).toContain("+50,000 −50,000");
     const of = () => page.$eval(".pane", (e) => Number((e as HTMLElement).dataset["lines"]));
     expect(await of()).toBeLessThanOrEqual(2001);
     expect(await page.locator(".pane *").count()).toBeLessThan(1500);
