@@ -162,6 +162,59 @@ test("comments on lines reach a running agent as one message", async () => {
   });
 });
 
+const wait = { wait_message: { timeout_s: 300 } };
+const twoWrites = [{ write: { path: "two.go", content: "package main\n" } }, wait, { write: { path: "other.go", content: "package main\n" } }, wait];
+
+/** Opens the comparisons with two checkpoints of twoWrites, and comments on a line of each. */
+async function commentOnTwo(page: Page, task: Task): Promise<[string, string]> {
+  const taken = async (files: number) => (await omoi.call<{ items: { id: string; files: number }[] }>("GET", `/api/v1/tasks/${task.id}/checkpoints`)).items.find((c) => c.files === files)?.id;
+  await expect.poll(() => taken(1), { timeout: 60_000 }).toBeDefined();
+  await tell(task, "go on");
+  await expect.poll(() => taken(2), { timeout: 60_000 }).toBeDefined();
+  const [one, other] = [(await taken(1))!, (await taken(2))!];
+  for (const id of [one, other]) {
+    await page.goto(`${omoi.url}/tasks/${task.key}/changes?path=two.go&to=checkpoint-${id}`);
+    await page.getByRole("button", { name: "Comment on line 1 of the new file" }).click();
+    await page.keyboard.type(`seen in ${id}.`);
+    await page.keyboard.press("Control+Enter");
+    await page.locator("[data-draft]", { hasText: `seen in ${id}.` }).getByRole("button", { name: "Edit" }).waitFor();
+  }
+  return [one, other];
+}
+
+const tell = async (task: Task, content: string): Promise<void> => omoi.call("POST", `/api/v1/sandboxes/${(await omoi.read(task)).sandbox_id}/messages`, { content });
+
+test("comments on two comparisons are two messages, each with its receipt", async () => {
+  const task = await omoi.task("Two comparisons", [...twoWrites, { say: "One." }, wait, { say: "Two." }, sleepForever]);
+  await on(`/tasks/${task.key}`, async ({ page }) => {
+    const ids = await commentOnTwo(page, task);
+    await page.getByRole("button", { name: "Send 2 comments…" }).click();
+    await page.getByRole("button", { name: "Send 2 comments", exact: true }).click();
+    await page.locator("[data-message=acknowledged], [data-message=answered]").nth(1).waitFor({ timeout: 40_000 });
+    expect((await page.locator("[data-receipt]").allTextContents()).map((text) => text.replace(/: asked [\d:]+/, ""))).toEqual(ids.map((id) => `Send 1 comment on base → checkpoint-${id} → one message to the agent`));
+    const used = (await omoi.events(task)).filter((e) => e.event_type === "agent.message_injected").map((e) => (e.event_data as { content: string }).content).filter((text) => text.includes("seen in"));
+    expect(used.map((text) => ids.filter((id) => text.includes(`seen in ${id}.`)))).toEqual(ids.map((id) => [id]));
+  });
+});
+
+test("a comparison whose comments the server refuses keeps the receipt of the one before, and its own comments", async () => {
+  const task = await omoi.task("Half", [...twoWrites, commit, { complete: {} }]);
+  await on(`/tasks/${task.key}`, async ({ page, allow }) => {
+    const [one, other] = await commentOnTwo(page, task);
+    await tell(task, "complete");
+    await omoi.until(task, (t) => t.completed_at !== null);
+    allow(/503/);
+    await page.route("**/comments", (route) => (route.request().postData()!.includes(`"to":"${other}"`)
+      ? route.fulfill({ status: 503, contentType: "application/problem+json", json: { status: 503, title: "Unavailable", detail: "Not now." } }) : route.continue()));
+    await page.getByRole("button", { name: "Send 2 comments…" }).click();
+    await page.getByRole("button", { name: "Send 2 comments", exact: true }).click();
+    await page.locator("[data-receipt=refused]", { hasText: `Send 1 comment on base → checkpoint-${other}` }).waitFor();
+    await page.locator("[data-receipt]", { hasText: `Send 1 comment on base → checkpoint-${one}` }).getByRole("link").waitFor();
+    await page.getByRole("button", { name: "Send 1 comment…" }).waitFor();
+    await page.unrouteAll();
+  });
+});
+
 test("comments on the work of a completed task start a new task", async () => {
   const task = await omoi.task("Ended", [{ write: { path: "end.md", content: "x\n" } }, commit, { complete: {} }]);
   await omoi.until(task, (t) => t.completed_at !== null);

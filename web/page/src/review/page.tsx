@@ -8,7 +8,7 @@ import { lookOf, Status, wordOf } from "../lib/status";
 import { Text } from "../lib/text";
 import { Steps } from "../task/messages";
 import { Missing } from "../task/missing";
-import { Receipts, useReceipts, type ReceiptList } from "../task/receipts";
+import { newest, Receipts, useReceipts, type ReceiptList } from "../task/receipts";
 import { useSent } from "../task/sent";
 import type { Draft } from "./drafts";
 import { fromServer } from "./search";
@@ -64,11 +64,11 @@ const pointWord = (point: string, usual: string): string | undefined => (point =
 
 /** What became of comments and commands that this browser sent. */
 function Sent({ task, receipts }: { task: Task; receipts: ReceiptList }): ReactNode {
-  const message = useSent(task.id).findLast((s) => s.kind === "review")?.message;
+  const sent = newest(useSent(task.id).filter((s) => s.kind === "review"));
   return (
     <>
       <Receipts receipts={receipts} task={task} />
-      {message !== undefined && <div className="spread small" role="status" data-message={message.state}><b>Comments</b><Steps of={message} /></div>}
+      {sent.map(({ id, message }) => message !== undefined && <div key={id} className="spread small" role="status" data-message={message.state}><b>Comments</b><Steps of={message} /></div>)}
     </>
   );
 }

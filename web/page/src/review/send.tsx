@@ -11,6 +11,7 @@ import { failure, type Asked, type ReceiptList } from "../task/receipts";
 import { remember } from "../task/sent";
 import { deliveryTo } from "./delivery";
 import { byComparison, dropDrafts, isWritten, keyOf, placeOf, useDrafts, type Draft } from "./drafts";
+import { fromServer } from "./search";
 
 interface Props { task: Task; receipts: ReceiptList; open: (draft: Draft) => void }
 
@@ -20,7 +21,7 @@ export function Send({ task, receipts, open }: Props): ReactNode {
   if (drafts.length === 0 || !may) {
     return null;
   }
-  const word = drafts.length === 1 ? "1 comment" : `${drafts.length} comments`;
+  const word = wordOf(drafts);
   return (
     <section className="drafts" aria-label="Comments that are not sent">
       <b>{word}, not sent</b>
@@ -33,22 +34,13 @@ export function Send({ task, receipts, open }: Props): ReactNode {
   );
 }
 
+const wordOf = (drafts: Draft[]): string => (drafts.length === 1 ? "1 comment" : `${drafts.length} comments`);
+
 function Confirm({ task, drafts, word, receipts, close }: { task: Task; drafts: Draft[]; word: string; receipts: ReceiptList; close: () => void }): ReactNode {
   const client = useQueryClient();
-  const send = useMutation({
-    mutationFn: async (asked: Asked) => {
-      for (const group of byComparison(drafts)) {
-        receipts.set(asked.key, await post(task, group));
-        dropDrafts(task.id, group.map((d) => d.id));
-      }
-    },
-    onError: (error, asked) => receipts.set(asked.key, failure(error)),
-    onSettled: () => void client.invalidateQueries(),
-  });
+  const send = useMutation({ mutationFn: () => sendAll(task, drafts, receipts), onSettled: () => void client.invalidateQueries() });
   const submit = (): void => {
-    const asked: Asked = { key: newKey(), word: `Send ${word}`, at: now() };
-    receipts.add(asked);
-    send.mutate(asked);
+    send.mutate();
     close();
   };
   return (
@@ -58,15 +50,32 @@ function Confirm({ task, drafts, word, receipts, close }: { task: Task; drafts: 
   );
 }
 
+/** Sends the comments of each comparison, with a receipt of its own. After a refusal the others stay here, not sent. */
+async function sendAll(task: Task, drafts: Draft[], receipts: ReceiptList): Promise<void> {
+  const groups = byComparison(drafts), at = now();
+  for (const group of groups) {
+    const { from, to } = group[0]!, of = groups.length === 1 ? "" : ` on ${fromServer(from)} → ${fromServer(to)}`;
+    const asked: Asked = { key: newKey(), word: `Send ${wordOf(group)}${of}`, at };
+    receipts.add(asked);
+    try {
+      receipts.set(asked.key, await post(task, group, at));
+    } catch (error) {
+      receipts.set(asked.key, failure(error));
+      return;
+    }
+    dropDrafts(task.id, group.map((d) => d.id));
+  }
+}
+
 /** Sends the comments of one comparison, and returns what the server did with them. */
-async function post(task: Task, drafts: Draft[]): Promise<Partial<Asked>> {
+async function post(task: Task, drafts: Draft[], at: number): Promise<Partial<Asked>> {
   const { from, to } = drafts[0]!;
   const comments = drafts.map((d) => ({ path: d.path, side: d.side, line: d.line, text: d.text.trim(), ...(d.quote !== "" && { quote: d.quote }) }));
   const sent = await unwrap(api.POST("/api/v1/tasks/{id}/comments", {
     params: { path: { id: task.id }, header: { "Idempotency-Key": keyOf(task.id) } }, body: { from, to, comments },
   }));
   if (sent.delivery === "message") {
-    remember(task.id, { id: sent.message_id, kind: "review", text: sent.text, at: now() });
+    remember(task.id, { id: sent.message_id, kind: "review", text: sent.text, at });
     return { done: "one message to the agent" };
   }
   return sent.delivery === "task" ? { done: "a new task works on the comments", task: sent.task_id } : sent.command != null ? { id: sent.command.id, command: sent.command } : { done: sent.delivery };

@@ -58,13 +58,16 @@ export function refresh(client: QueryClient, task: Task): void {
 
 const words: Record<string, string> = { accepted: "accepted, under way", carried_out: "applied", too_late: "too late", refused: "rejected" };
 
-/** The newest receipt, and a command of somebody else that is under way. */
+/** What was asked last. One click can ask for several things. */
+export const newest = <T extends { at: number }>(all: readonly T[]): T[] => all.filter((one) => one.at === all.at(-1)!.at);
+
+/** The newest receipts, and a command of somebody else that is under way. */
 export function Receipts({ receipts, task }: { receipts: ReceiptList; task: Task }): ReactNode {
-  const last = receipts.list.at(-1), pending = task.pending_command;
+  const pending = task.pending_command;
   const foreign = pending != null && !receipts.list.some((a) => a.id === pending.id) ? pending : undefined;
   return (
     <div className="receipts" role="status" aria-live="polite">
-      {last !== undefined && <p data-receipt={last.refused !== undefined ? "refused" : last.unanswered ? "unanswered" : last.done ?? last.command?.state ?? "asked"}><Receipt of={last} /></p>}
+      {newest(receipts.list).map((a) => <p key={a.key} data-receipt={a.refused !== undefined ? "refused" : a.unanswered ? "unanswered" : a.done ?? a.command?.state ?? "asked"}><Receipt of={a} /></p>)}
       {foreign !== undefined && <p>{foreign.kind} of <Text of={foreign.sender} />: {words[foreign.state] ?? foreign.state}</p>}
     </div>
   );
