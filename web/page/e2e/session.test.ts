@@ -15,6 +15,7 @@ test("an API key signs in, in place; a key with the scope read sees no buttons; 
   await closed.until(task, (t) => t.status === "running");
   await on(`/tasks/${task.key}`, async ({ page, allow }) => {
     allow(/401|404/); // no login yet; no files yet
+    allow(/ERR_FAILED.*session/); // the first sign-out
     const dialog = page.getByRole("dialog", { name: "Sign in" });
     await dialog.waitFor();
     expect(await page.textContent("body")).not.toContain("Secret work");
@@ -54,6 +55,11 @@ test("an API key signs in, in place; a key with the scope read sees no buttons; 
     await page.getByLabel("Dark").check();
     const kept = (): Promise<string> => page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }));
     expect(await kept()).toMatch(/omoi\.looked.*a draft of mine/);
+    await page.route("**/api/v1/session", (route) => (route.request().method() === "DELETE" ? route.abort() : route.continue()));
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("alert").getByText("You are still signed in").waitFor();
+    expect(await kept()).toContain("a draft of mine");
+    await page.unrouteAll();
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.waitForFunction(() => Object.keys(sessionStorage).length === 0);
     await dialog.waitFor();

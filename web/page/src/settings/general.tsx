@@ -1,6 +1,8 @@
+import { useMutation } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 
 import { useInfo } from "../banners";
+import { said } from "../lib/api";
 import { Check } from "../lib/fields";
 import { date } from "../lib/format";
 import { setSingleKeys, singleKeys } from "../lib/keyboard";
@@ -34,7 +36,7 @@ export function General(): ReactNode {
             <dt>Scopes</dt><dd>{session.scopes.join(", ")}</dd>
             {session.expires_at !== null && <><dt>Ends</dt><dd>{date(session.expires_at)}</dd></>}
           </dl>
-          <button onClick={() => void signOut()}>Sign out</button>
+          <SignOut />
         </section>
       )}
       {info !== undefined && (
@@ -48,6 +50,17 @@ export function General(): ReactNode {
           </dl>
         </section>
       )}
+    </>
+  );
+}
+
+/** Ends the session, or says why it has not ended. */
+function SignOut(): ReactNode {
+  const out = useMutation({ mutationFn: signOut });
+  return (
+    <>
+      {out.error !== null && <p className="bad" role="alert">You are still signed in: <Text of={said(out.error)} /></p>}
+      <button disabled={out.isPending} onClick={() => out.mutate()}>Sign out</button>
     </>
   );
 }
