@@ -159,7 +159,7 @@ export function serve(served: Omoi = omoi): void {
     if (chromiumPath === undefined) {
       throw new Error("SKIPPED: no Chromium. Next: install the package chromium");
     }
-    browser = await chromium.launch({ executablePath: chromiumPath, args: ["--no-sandbox", "--disable-gpu"] });
+    browser = await chromium.launch({ executablePath: chromiumPath, args: ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP omoi.test 127.0.0.1"] });
     await served.start();
   }, 120_000);
   afterAll(async () => {

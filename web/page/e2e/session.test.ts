@@ -84,3 +84,22 @@ test("a key with the scope read sees the fleet without a button, and asks for no
     }
   }, { base: closed.url });
 });
+
+test("a server without login that other machines reach says so on every page", async () => {
+  const open = new Omoi("", { OMOI_API_CALLBACK_URL: "http://omoi.test" }); // a proxy in front of it makes it reachable by this name
+  await open.start();
+  try {
+    for (const path of ["/tasks", "/settings"]) {
+      await on(path, async ({ page, allow }) => {
+        allow(/Cross-Origin-Opener-Policy/); // over plain HTTP browsers ignore it
+        await page.locator(".banner.bad", { hasText: "This server asks for no login, and other machines reach it. Next: enable authentication." }).waitFor();
+      }, { base: `http://omoi.test:${new URL(open.url).port}` });
+    }
+    await on("/settings", async ({ page }) => {
+      await page.getByText("disabled: every user of this machine has access").waitFor();
+      expect(await page.locator(".banner").count()).toBe(0);
+    }, { base: open.url });
+  } finally {
+    await open.stop();
+  }
+});
