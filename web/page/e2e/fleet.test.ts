@@ -88,7 +88,7 @@ test("pause of a project says what it does, and shows the answer", async () => {
   await fleet("?tab=capacity", async ({ page }) => {
     const project = row(page, running.key.split("-")[0]!).filter({ hasText: "1 of 1" });
     await project.getByRole("button", { name: /^Pause…/ }).click();
-    expect(await page.getByRole("dialog").textContent()).toContain("Running tasks continue.");
+    expect(await page.getByRole("dialog").textContent()).toContain("Running tasks continue, unless you suspend them too.");
     expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Go back");
     await page.getByRole("button", { name: "Pause the project" }).click();
     await page.locator("[data-receipt=done]", { hasText: "is paused" }).waitFor();

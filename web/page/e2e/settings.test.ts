@@ -55,7 +55,8 @@ test("projects: create, edit with errors at their fields, pause, resume, delete 
 
     await row.getByRole("button", { name: "Pause…" }).click();
     await page.getByRole("button", { name: "Pause the project" }).click();
-    await row.getByText("paused").waitFor();
+    await page.locator("[data-receipt=done]", { hasText: "Pause WEB" }).waitFor();
+    await row.locator(".s-needs", { hasText: "paused" }).waitFor();
     const task = await closed.task("Waits", [{ complete: {} }], { project_id: "WEB", repo: undefined });
     await row.getByRole("button", { name: "Delete…" }).click();
     await page.getByRole("dialog").getByRole("link", { name: "Waits" }).waitFor();

@@ -13,6 +13,8 @@ export interface Log { list: Asked[]; put: (asked: Asked) => void }
 
 const Receipts = createContext<Log>({ list: [], put: () => undefined });
 
+export const useReceiptLog = (): Log => useContext(Receipts);
+
 /** Keeps the receipts of the actions below it. */
 export function WithReceipts({ children }: { children: ReactNode }): ReactNode {
   const [list, setList] = useState<Asked[]>([]);
@@ -22,7 +24,7 @@ export function WithReceipts({ children }: { children: ReactNode }): ReactNode {
 
 /** The newest receipt. */
 export function LastReceipt(): ReactNode {
-  const last = useContext(Receipts).list.at(-1);
+  const last = useReceiptLog().list.at(-1);
   return (
     <div className="receipts" role="status" aria-live="polite">
       {last !== undefined && <p data-receipt={last.refused !== undefined ? "refused" : last.unanswered ? "unanswered" : last.done !== undefined ? "done" : "asked"}><Receipt of={last} /></p>}
@@ -57,7 +59,7 @@ export function Act(action: Action): ReactNode {
 }
 
 function Confirm({ action, close }: { action: Action; close: () => void }): ReactNode {
-  const { put } = useContext(Receipts), client = useQueryClient();
+  const { put } = useReceiptLog(), client = useQueryClient();
   const [reason, setReason] = useState("");
   const send = useMutation({
     mutationFn: (asked: Asked) => action.send(reason.trim()).then((done) => put({ ...asked, done })),

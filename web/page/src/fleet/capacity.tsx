@@ -6,11 +6,11 @@ import { api, unwrap } from "../lib/api";
 import { grouped, many } from "../lib/format";
 import { useMay } from "../lib/session";
 import { Text } from "../lib/text";
-import { Act, because } from "./act";
+import { Act } from "./act";
 import { Ago, Answer, Mark, Panel, Table } from "./parts";
+import { Pause } from "./pause";
 import { useCapacity, useHosts } from "./queries";
 
-type Project = Schemas["ProjectCapacity"];
 type Host = Schemas["Host"];
 
 /** Slots by project, and sandboxes by host. */
@@ -39,17 +39,6 @@ function Used({ n, of }: { n: number; of: number | null }): ReactNode {
   return of === null
     ? <>{grouped(n)}, no limit</>
     : <span className="one-line">{grouped(n)} of {grouped(of)} <meter className="meter" min={0} max={Math.max(of, 1)} value={n} aria-label="Used part" /></span>;
-}
-
-function Pause({ of }: { of: Project }): ReactNode {
-  const params = { path: { id: of.id } }, shared = { of: of.key, scope: "write", reason: "optional" } as const;
-  return of.paused ? (
-    <Act {...shared} word="Resume…" title={`Resume ${of.key}?`} yes="Resume the project" effects={["The project starts tasks again.", "Tasks that a pause suspended resume."]}
-      send={(reason) => unwrap(api.POST("/api/v1/projects/{id}/resume", { params, body: because(reason) })).then(() => "the project starts tasks")} />
-  ) : (
-    <Act {...shared} word="Pause…" title={`Pause ${of.key}?`} yes="Pause the project" danger effects={["The project starts no task until it is resumed.", "Running tasks continue."]}
-      send={(reason) => unwrap(api.POST("/api/v1/projects/{id}/pause", { params, body: because(reason) })).then(() => "the project is paused")} />
-  );
 }
 
 function Hosts(): ReactNode {

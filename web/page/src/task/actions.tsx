@@ -2,6 +2,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useId, useRef, useState, type ReactNode } from "react";
 
+import { PauseDialog } from "../fleet/pause";
 import { api, getCheckpoints, getProject, said, unwrap, type Task } from "../lib/api";
 import { now } from "../lib/clock";
 import { canCopy } from "../lib/copy";
@@ -14,7 +15,7 @@ import { useMay } from "../lib/session";
 import { post } from "./sent";
 import { failure, refresh, type Asked, type ReceiptList } from "./receipts";
 
-export type Verb = "interrupt" | "cancel" | "retry" | "suspend" | "fail" | "rewind" | "fork" | "take" | "pause" | "resume";
+export type Verb = "interrupt" | "cancel" | "retry" | "suspend" | "fail" | "rewind" | "fork" | "take";
 
 /** An action that a user is asked about. */
 export interface Asking { verb: Verb; checkpoint?: string }
@@ -41,19 +42,17 @@ const actions: Record<Verb, Action> = {
   fork: { word: "Fork…", title: (t) => `Fork ${t.key}?`, yes: "Create the fork", effects: ["A new task starts with the files and the session of the checkpoint, on a branch of its own.", "This task continues.", "The fork has the same settings, and a budget of its own."] },
   take: { word: "Take…", title: (t) => `Take ${t.key} to your machine?`, yes: "Copy the command", effects: ["Run the command in a clone of the repository.", suspends, "The files of the task, its branch and its session come into a new worktree.", "`omoi give` gives the work back to the task."] },
   rewind: { word: "Rewind…", title: (t) => `Rewind ${t.key} to a checkpoint?`, yes: "Rewind the task", danger: true, effects: ["A running attempt ends, and its work is saved.", "The next attempt starts with the files and the session of the checkpoint.", "If the branch has commits that the checkpoint lacks, the task continues on a new branch; the old one stays as it is."] },
-  pause: { word: "Pause its project…", title: () => "Pause the project?", yes: "Pause the project", danger: true, effects: ["The project starts no task until it is resumed.", "Running tasks continue, unless you suspend them too."] },
-  resume: { word: "Resume its project", title: () => "Resume the project?", yes: "Resume the project", effects: ["The project starts tasks again.", "Tasks that the pause suspended resume."] },
 };
 
 interface Props { task: Task; receipts: ReceiptList; asking: Asking | undefined; ask: (asking: Asking | undefined) => void }
 
 /** What can be asked of a task. The server decides what is legal, and its answer is shown. */
 export function Actions({ task, receipts, asking, ask }: Props): ReactNode {
-  const menu = useRef<HTMLDivElement>(null), menuId = useId();
+  const menu = useRef<HTMLDivElement>(null), menuId = useId(), [pausing, setPausing] = useState(false);
   const project = useQuery({ queryKey: ["project", task.project_id], queryFn: () => getProject(task.project_id), staleTime: 10_000, enabled: task.project_id !== "" });
   const final = task.completed_at !== null, suspended = task.status === "pending" && !["", "dependency"].includes(task.blocked_reason), runs = task.status === "running";
   const first: Verb[] = task.status === "completed" ? [] : final ? ["retry"] : suspended ? ["retry", "cancel"] : ["suspend", "cancel"];
-  const rest: Verb[] = [...(runs ? ["interrupt" as const] : []), ...(final ? [] : ["suspend" as const, "fail" as const]), "rewind", "fork", ...(task.repo === "" ? [] : ["take" as const]), project.data?.paused ? "resume" : "pause"];
+  const rest: Verb[] = [...(runs ? ["interrupt" as const] : []), ...(final ? [] : ["suspend" as const, "fail" as const]), "rewind", "fork", ...(task.repo === "" ? [] : ["take" as const])];
   if (!useMay("write")) {
     return null;
   }
@@ -67,8 +66,10 @@ export function Actions({ task, receipts, asking, ask }: Props): ReactNode {
       <button popoverTarget={menuId} aria-haspopup="menu" aria-label="More actions">More</button>
       <div id={menuId} ref={menu} popover="auto" onToggle={(e) => e.newState === "open" && place(e.currentTarget)}>
         {rest.map((v) => <button key={v} className={first.includes(v) ? "narrow" : undefined} onClick={() => choose(v)}>{actions[v].word}</button>)}
+        {project.data !== undefined && <button onClick={() => { menu.current?.hidePopover(); setPausing(true); }}>{project.data.paused ? "Resume" : "Pause"} its project…</button>}
         <Link className="button" to="/tasks/new" search={{ from: task.key }}>New task from this one</Link>
       </div>
+      {pausing && project.data !== undefined && <PauseDialog of={project.data} put={receipts.add} close={() => setPausing(false)} />}
       {asking !== undefined && <Confirm key={asking.verb} asking={asking} task={task} receipts={receipts} close={() => ask(undefined)} />}
     </span>
   );
@@ -85,10 +86,10 @@ interface ConfirmProps { asking: Asking; task: Task; receipts: ReceiptList; clos
 
 function Confirm({ asking: { verb, checkpoint: from }, task, receipts, close }: ConfirmProps): ReactNode {
   const action = actions[verb], client = useQueryClient(), id = useId();
-  const [reason, setReason] = useState(""), [suspend, setSuspend] = useState(false), [checkpoint, setCheckpoint] = useState(from ?? "");
+  const [reason, setReason] = useState(""), [checkpoint, setCheckpoint] = useState(from ?? "");
   const [text, setText] = useState(verb === "interrupt" ? "Stop, and wait for my next message." : "");
   const send = useMutation({
-    mutationFn: (asked: Asked) => ask(verb, task, { key: asked.key, reason, checkpoint, suspend, text }).then((result) => receipts.set(asked.key, result)),
+    mutationFn: (asked: Asked) => ask(verb, task, { key: asked.key, reason, checkpoint, text }).then((result) => receipts.set(asked.key, result)),
     onError: (error, asked) => receipts.set(asked.key, failure(error)),
     onSettled: () => refresh(client, task),
   });
@@ -108,7 +109,6 @@ function Confirm({ asking: { verb, checkpoint: from }, task, receipts, close }: 
     <Dialog title={action.title(task)} close={close} submit={submit} yes={action.yes} danger={action.danger} ready={(!places || checkpoint !== "") && (verb !== "take" || canCopy()) && (verb !== "interrupt" || text.trim() !== "")}>
       <ul>{action.effects.filter((e) => e !== suspends || task.completed_at === null).map((e) => <li key={e}><Prose of={e} /></li>)}</ul>
       {places && <Checkpoints task={task} chosen={checkpoint} choose={setCheckpoint} />}
-      {verb === "pause" && <label><input type="checkbox" checked={suspend} onChange={(e) => setSuspend(e.target.checked)} /> Suspend running tasks too; their work is saved</label>}
       {verb === "take" && <code className="copy">{command}</code>}
       {texts !== undefined && <div><label htmlFor={id}>{texts} {verb === "fork" && <span className="muted">(optional, added to the description)</span>}</label><textarea id={id} rows={2} value={text} maxLength={20_000} onChange={(e) => setText(e.target.value)} /></div>}
       {texts === undefined && verb !== "take" && <div><label htmlFor={id}>Reason <span className="muted">(optional, shown with the task)</span></label><input id={id} className="wide-input" value={reason} maxLength={2000} onChange={(e) => setReason(e.target.value)} /></div>}
@@ -133,18 +133,11 @@ function Checkpoints({ task, chosen, choose }: { task: Task; chosen: string; cho
   );
 }
 
-interface With { key: string; reason: string; checkpoint: string; suspend: boolean; text: string }
+interface With { key: string; reason: string; checkpoint: string; text: string }
 
 /** Sends a command, and returns what its receipt says by now. */
-async function ask(verb: Verb, task: Task, { key, reason, checkpoint, suspend, text }: With): Promise<Partial<Asked>> {
+async function ask(verb: Verb, task: Task, { key, reason, checkpoint, text }: With): Promise<Partial<Asked>> {
   const path = { id: task.id }, body = reason.trim() === "" ? {} : { reason: reason.trim() };
-  if (verb === "pause" || verb === "resume") {
-    const params = { path: { id: task.project_id } };
-    const result = verb === "pause"
-      ? await unwrap(api.POST("/api/v1/projects/{id}/pause", { params, body: { ...body, now: suspend } }))
-      : await unwrap(api.POST("/api/v1/projects/{id}/resume", { params, body }));
-    return { done: `${result.project.name} ${result.project.paused ? "is paused" : "starts tasks"}${result.task_ids.length > 0 ? `; ${many(result.task_ids.length, "task")} asked` : ""}` };
-  }
   if (verb === "fork") {
     const body = { checkpoint, ...(text.trim() !== "" && { text }) };
     const fork = await unwrap(api.POST("/api/v1/tasks/{id}/fork", { params: { path, header: { "Idempotency-Key": key } }, body }));

@@ -12,6 +12,7 @@ export interface Asked { key: string; word: string; at: number; id?: string; com
 
 export interface ReceiptList {
   list: Asked[];
+  /** Adds a receipt, in place of one with the same key. */
   add: (asked: Asked) => void;
   set: (key: string, change: Partial<Asked>) => void;
 }
@@ -48,7 +49,7 @@ export function useReceipts(task: Task): ReceiptList {
     }, 1000);
     return () => clearInterval(timer);
   }, [open, client, task]);
-  return { list, set, add: (asked) => setList((was) => [...was.slice(-9), asked]) };
+  return { list, set, add: (asked) => setList((was) => [...was.filter((a) => a.key !== asked.key).slice(-9), asked]) };
 }
 
 /** Asks again for what may have changed. The task itself comes by its stream, while it has one. */
