@@ -160,3 +160,25 @@ test("22: two attempts are compared: figures as the API says, and their files", 
     await page.getByText(`${task.key} has no attempt 9.`).waitFor();
   });
 }, 120_000);
+
+test("22: a diff of 7,200 lines in a comparison mounts the lines in view, and reaches the last one", async () => {
+  const task = await omoi.task("Long", [{ bash: "if test -f first.txt; then seq 1 7200 > long.txt; else echo x > first.txt; fi" }, { fail: "on purpose" }], { max_retries: 0 });
+  await ended(task);
+  await omoi.call("POST", `/api/v1/tasks/${task.id}/retry`, {});
+  await omoi.until(task, (t) => t.attempts.length === 2 && t.completed_at !== null && t.attempts.every((x) => x.sandbox_state === "gone"));
+  await on(`/compare?a=${task.key}:1&b=${task.key}:2`, async ({ page }) => {
+    await page.locator("[data-path='long.txt'] button").click();
+    const diff = page.locator(".file-diff"), lines = (): Promise<number> => diff.getAttribute("data-lines").then(Number), feed = diff.locator(".feed");
+    const end = (): Promise<void> => feed.evaluate((e) => { e.scrollTop = e.scrollHeight; });
+    await expect.poll(lines).toBeGreaterThan(1900);
+    for (let held = await lines(); held < 7200; held = await lines()) {
+      await end();
+      await diff.getByRole("button", { name: "Show more lines" }).click();
+      await expect.poll(lines).toBeGreaterThan(held);
+      expect(await diff.locator(".dl").count()).toBeLessThan(100);
+    }
+    await end();
+    await diff.locator(".dl", { hasText: "added 7200" }).waitFor();
+    expect(await diff.locator(".dl").count()).toBeLessThan(100);
+  });
+}, 120_000);
