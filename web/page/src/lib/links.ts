@@ -5,5 +5,7 @@ export const exactly = { exact: true, includeSearch: true, explicitUndefined: tr
 
 /** Scrolls the row of tabs to the current one, which may be out of view on a phone. */
 export function useTabInView(current: string): void {
-  useEffect(() => document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" }), [current]);
+  useEffect(() => {
+    document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" }); // some browsers return a promise
+  }, [current]);
 }
