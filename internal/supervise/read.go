@@ -215,14 +215,21 @@ func (r *reader) used(e *Event, f *fields) {
 
 func (r *reader) answered(e *Event, f *fields) {
 	e.Call, e.Failed = f.ToolUseID, f.IsError
-	e.Text, e.Result = cut(f.Result, maxText), digestOf(f.Result)
+	result := untagged(f.Result)
+	e.Text, e.Result = cut(result, maxText), digestOf(result)
 	command := r.commands[e.Call]
 	if isTest(command, r.s.TestCommand) {
-		e.Tests = testsOf(f.Result, f.IsError)
+		e.Tests = testsOf(result, f.IsError)
 	}
 	if e.Failed {
-		e.Error = cut(errorOf(f.Result), maxText)
+		e.Error = cut(errorOf(result), maxText)
 	}
+}
+
+// untagged returns a result without the tags in which Claude Code encloses its own errors. The word error in the last
+// tag would make the last line a part of the error.
+func untagged(result string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(result, "<tool_use_error>"), "</tool_use_error>")
 }
 
 // completed reads the test result and the duration of a call, because tool results can be cut too short for them.

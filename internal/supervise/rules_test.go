@@ -122,6 +122,11 @@ func TestSameError(t *testing.T) {
 		})},
 		{name: "it went well in between", tape: newTape().times(4, build).bash("go build ./...", "").times(4, func(tp *tape, i int) { build(tp, i+4) })},
 		{name: "searches that find nothing", tape: newTape().times(9, func(tp *tape, i int) { tp.fails(fmt.Sprintf("grep -rn name%d .", i), "") })},
+		{name: "in the tags of Claude Code", want: []string{"repeated_error"}, tape: newTape().times(5, func(tp *tape, i int) {
+			old := fmt.Sprintf("port: 80%d", i)
+			tp.call("Edit", map[string]any{"file_path": "/workspace/config.yaml", "old_string": old, "new_string": "port: 90", "replace_all": false},
+				"<tool_use_error>String to replace not found in file.\nString: "+old+"</tool_use_error>", true)
+		})},
 		{name: "in many ways", want: []string{"repeated_error"}, tape: newTape().times(6, func(tp *tape, i int) {
 			tp.fails(fmt.Sprintf("pip install -r r%d.txt", i), "ERROR: Could not find a version that satisfies the requirement foo")
 		})},
