@@ -65,7 +65,7 @@ func newHistory(s *Subject) *history {
 }
 
 func (t *history) take(e *Event) {
-	if event.Is(e.Type, event.Work) && e.Type != event.AgentMessageInjected && !event.Is(e.Type, event.Completion) {
+	if event.Is(e.Type, event.Work) && e.Type != event.AgentMessageInjected && !event.Is(e.Type, event.Completion) && !aside(e.Type) {
 		t.wentOn = t.wentOn || t.end != nil && (e.Tool != "" || e.Type == event.AgentMessage)
 		t.end = nil
 	}
@@ -93,6 +93,11 @@ func (t *history) take(e *Event) {
 			t.end = e
 		}
 	}
+}
+
+// aside reports whether an event comes without an act of the agent: from omoi, or from the agent runtime about itself.
+func aside(eventType string) bool {
+	return event.Is(eventType, event.Background) || eventType == event.AgentSystemMessage
 }
 
 // over reports whether the agent completed and did no work since. After an agent has once worked on after a completion,
@@ -209,7 +214,7 @@ func (t *history) newest() time.Duration {
 func (t *history) resting() (at *Event) {
 	for i := len(t.Events) - 1; i >= 0; i-- {
 		switch e := &t.Events[i]; {
-		case event.Is(e.Type, event.Background):
+		case aside(e.Type):
 		case event.Is(e.Type, event.Completion) || e.Type == event.AgentWaiting:
 			at = e
 		default:
@@ -248,7 +253,7 @@ func evidence(steps []*step, most int) []int64 {
 // sinceWork returns the age of the newest event that shows work.
 func (t *history) sinceWork() time.Duration {
 	for _, e := range slices.Backward(t.Events) {
-		if event.Is(e.Type, event.Work) {
+		if event.Is(e.Type, event.Work) && !aside(e.Type) {
 			return e.Age
 		}
 	}

@@ -46,6 +46,7 @@ func TestLoop(t *testing.T) {
 		{name: "over", tape: newTape().times(9, again).read("new.go")},
 		{name: "seen in the middle of a call", tape: newTape().times(3, again).beat("running", "Bash", time.Second).times(3, again), want: []string{"loop"}},
 		{name: "at its end", tape: newTape().times(9, again).done()},
+		{name: "at its end, and the runtime tells of itself", tape: newTape().times(9, again).done().system("task_notification")},
 	})
 }
 
@@ -96,6 +97,9 @@ func TestIdleAfterEnd(t *testing.T) {
 			name: "waits while a checkpoint is taken", want: []string{"idle_after_end"},
 			tape: newTape().add(event.AgentWaiting, nil).wait(3*time.Minute).add(event.AgentCheckpoint, nil).add(event.AgentCheckpointFailed, nil).wait(3*time.Minute).beat("waiting", "", 0),
 		},
+		{name: "while the runtime tells of itself", tape: newTape().done().wait(3*time.Minute).system("task_notification").wait(3*time.Minute).beat("waiting", "", 0), want: []string{"idle_after_end"}},
+		{name: "waits while the runtime tells of itself", want: []string{"idle_after_end"}, tape: newTape().add(event.AgentWaiting, nil).wait(3*time.Minute).
+			system("task_notification").wait(3*time.Minute).beat("waiting", "", 0)},
 		{name: "waits for a moment", tape: newTape().add(event.AgentWaiting, nil).wait(4*time.Minute).beat("waiting", "", 0)},
 		{name: "was told more", tape: newTape().done().wait(6*time.Minute).told("One more thing.").beat("running", "", 0)},
 		{name: "gone", tape: newTape().beat("waiting", "", 0).done().wait(6 * time.Minute)},

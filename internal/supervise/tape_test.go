@@ -82,6 +82,12 @@ func (t *tape) edit(path string, lines ...string) *tape {
 
 func (t *tape) say(text string) *tape { return t.add("agent.message", map[string]any{"content": text}) }
 
+// system adds a line of Claude Code about itself.
+func (t *tape) system(subtype string) *tape {
+	line := map[string]any{"type": "system", "subtype": subtype, "task_id": "b", "tool_use_id": "toolu_0001", "status": "completed", "summary": "Done."}
+	return t.add(event.AgentSystemMessage, map[string]any{"line_type": "system", "subtype": subtype, "turn": 1, "metadata": line})
+}
+
 func (t *tape) told(text string) *tape {
 	t.said = append(t.said, supervise.Said{ID: fmt.Sprint("m", len(t.said)), Text: text})
 	return t.claims(text)
