@@ -14,16 +14,18 @@ func sameError(t *history, s Settings) *Finding {
 	if last == nil || t.over() {
 		return nil
 	}
+	again := func(st *step) bool { return st.failed() && st.result.Error == last.result.Error && st.tests == nil }
 	var series []*step
-	for _, st := range t.steps {
+	from := 0
+	for i, st := range t.steps {
 		switch {
-		case st.failed() && st.result.Error == last.result.Error && st.tests == nil:
+		case again(st):
 			series = append(series, st)
 		case st.result != nil && !st.failed() && st.program() == last.program():
-			series = nil
+			series, from = nil, i+1
 		}
 	}
-	if len(series) < s.SameError {
+	if len(series) < errorsAllowed(rounds(t.steps[from:], again), s) {
 		return nil
 	}
 	return &Finding{
@@ -31,6 +33,15 @@ func sameError(t *history, s Settings) *Finding {
 		Advice:     fmt.Sprintf("You have met the same error %d times: %s. Read what it says, find its cause before you change more, or say what you need.", len(series), cut(last.result.Error, 160)),
 		Confidence: sure(0.75, len(series), s.SameError), Evidence: evidence(series, 4),
 	}
+}
+
+// errorsAllowed returns the number of equal errors that make a finding: twice as many if the agent waits in between, for
+// example until a server has started.
+func errorsAllowed(of [][]*step, s Settings) int {
+	if polls(of, false, s) {
+		return 2 * s.SameError
+	}
+	return s.SameError
 }
 
 // lastFailed returns the newest of the last recentSteps steps that failed with an error text, or nil.

@@ -14,6 +14,7 @@ type step struct {
 	result *Event // nil: the call is in progress, or its result was not read
 	tests  *TestRun
 	took   time.Duration
+	gap    time.Duration // since the step before
 	edits  int
 	// fresh is true if the step returned or changed something new.
 	fresh bool
@@ -76,6 +77,9 @@ func (t *history) take(e *Event) {
 		t.edit(e)
 	case e.Tool != "":
 		st := &step{use: e}
+		if n := len(t.steps); n > 0 {
+			st.gap = t.steps[n-1].use.Age - e.Age
+		}
 		t.steps = append(t.steps, st)
 		if e.Call != "" {
 			t.calls[e.Call] = st

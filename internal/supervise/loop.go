@@ -19,9 +19,16 @@ func loop(t *history, s Settings) *Finding {
 		counts[st.key()]++
 	}
 	for _, st := range slices.Backward(tail) { // newest first
-		if n := counts[st.key()] + 1; n >= s.LoopRepeats {
-			return t.polled(repeated(tail, st, n, s), tail, s)
+		key := st.key()
+		n := counts[key] + 1
+		if n < s.LoopRepeats {
+			continue
 		}
+		of := rounds(tail, func(other *step) bool { return other.key() == key })
+		if f := t.polled(repeated(tail, st, n, s), tail, of, s); f != nil {
+			return f
+		}
+		counts[key] = 0
 	}
 	return nil
 }
@@ -46,18 +53,31 @@ var (
 
 // isPoll reports whether a step waits for something, or queries an outside state after a pause. With slow, the reported
 // duration of the step counts too.
-func isPoll(st *step, gap time.Duration, slow bool, s Settings) bool {
+func isPoll(st *step, slow bool, s Settings) bool {
 	switch st.use.Tool {
 	case "BashOutput", "TaskOutput", "AgentOutputTool", "Monitor":
 		return true
 	}
-	return slow && st.took >= s.PollPause || waitsFor.MatchString(st.use.Command) || gap >= s.PollPause && asksFor.MatchString(st.use.Command)
+	return slow && st.took >= s.PollPause || waitsFor.MatchString(st.use.Command) || st.gap >= s.PollPause && asksFor.MatchString(st.use.Command)
+}
+
+// rounds splits steps after each last step of a round. Steps after the last round are left out.
+func rounds(steps []*step, last func(*step) bool) [][]*step {
+	var list [][]*step
+	from := 0
+	for i, st := range steps {
+		if last(st) {
+			list = append(list, steps[from:i+1])
+			from = i + 1
+		}
+	}
+	return list
 }
 
 // polled returns nil if the steps are polling within the limit. The limit is PollFor, or all events that were read,
 // because polling before them is unknown.
-func (t *history) polled(f *Finding, tail []*step, s Settings) *Finding {
-	if !polls(tail, s) {
+func (t *history) polled(f *Finding, tail []*step, of [][]*step, s Settings) *Finding {
+	if len(tail) == 0 || !polls(of, confirmed(tail, s), s) {
 		return f
 	}
 	since := tail[0].use.Age
@@ -78,27 +98,26 @@ func (t *history) fills(tail []*step) bool {
 	return t.Seen.First > 1 && len(t.steps)-len(tail) <= longestRound
 }
 
-// polls reports whether one of the steps is polling. Reported durations count if the storage times confirm half of
-// their sum, because events can arrive late and calls can overlap.
-func polls(tail []*step, s Settings) bool {
-	if len(tail) == 0 {
-		return false
+// polls reports whether most rounds wait for something and change no file.
+func polls(of [][]*step, slow bool, s Settings) bool {
+	n := 0
+	for _, round := range of {
+		waits := slices.ContainsFunc(round, func(st *step) bool { return isPoll(st, slow, s) })
+		if waits && !slices.ContainsFunc(round, func(st *step) bool { return st.edits > 0 }) {
+			n++
+		}
 	}
+	return 2*n > len(of)
+}
+
+// confirmed reports whether the storage times confirm half of the sum of the durations that the steps report, because
+// events can arrive late and calls can overlap.
+func confirmed(tail []*step, s Settings) bool {
 	said := time.Duration(0)
 	for _, st := range tail {
 		said += min(st.took, s.PollFor) // keeps the sum from overflowing
 	}
-	slow := said/2 <= tail[0].use.Age+s.PollPause
-	for i, st := range tail {
-		gap := time.Duration(0)
-		if i > 0 {
-			gap = tail[i-1].use.Age - st.use.Age
-		}
-		if isPoll(st, gap, slow, s) {
-			return true
-		}
-	}
-	return false
+	return said/2 <= tail[0].use.Age+s.PollPause
 }
 
 // what returns the name of a call for users.

@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/event"
@@ -99,7 +100,7 @@ func nothingNew(t *history, s Settings) *Finding {
 		Why:        fmt.Sprintf("%d calls in %s have brought nothing that was not known before.", len(tail), minutes(since)),
 		Advice:     "Your last calls have told you nothing new. Say what you know and what you need, then take another way.",
 		Confidence: 0.75, Evidence: evidence(tail, 6),
-	}, tail, s)
+	}, tail, slices.Collect(slices.Chunk(tail, longestRound)), s)
 }
 
 // idle matches an agent that stays after completion, or that waits for messages without WaitsForMessages.

@@ -43,6 +43,9 @@ func TestLoop(t *testing.T) {
 			tp.bash("sleep 30; gh run view 7", "in progress").wait(30 * time.Second)
 		})},
 		{name: "slow and no polling", want: []string{"loop"}, tape: newTape().times(6, func(tp *tape, _ int) { tp.bash("cat config.yaml", "port: 80").wait(20 * time.Second) })},
+		{name: "one slow call of many", tape: newTape().times(3, again).wait(19*time.Second).took("cat config.yaml", "port: 80", 20*time.Second).times(4, again), want: []string{"loop"}},
+		{name: "one pause of many calls", tape: newTape().bash("sleep 5", "").times(4, again).bash("sleep 5", "").times(4, again), want: []string{"loop"}},
+		{name: "a pause in each round", tape: newTape().times(9, func(tp *tape, _ int) { again(tp.bash("sleep 20", "").wait(20*time.Second), 0) })},
 		{name: "over", tape: newTape().times(9, again).read("new.go")},
 		{name: "seen in the middle of a call", tape: newTape().times(3, again).beat("running", "Bash", time.Second).times(3, again), want: []string{"loop"}},
 		{name: "at its end", tape: newTape().times(9, again).done()},
@@ -71,6 +74,11 @@ func TestNoProgress(t *testing.T) {
 			name: "nothing new", want: []string{"no_progress"},
 			tape: newTape().read("a.go").read("b.go").read("c.go").read("d.go").read("e.go").read("f.go").wait(13 * time.Minute).
 				read("c.go").read("a.go").read("e.go").read("b.go").read("f.go").read("d.go").read("b.go").read("a.go").read("e.go"),
+		},
+		{
+			name: "nothing new, with one pause", want: []string{"no_progress"},
+			tape: newTape().bash("sleep 5", "").read("a.go").read("b.go").read("c.go").read("d.go").read("e.go").wait(13*time.Minute).
+				read("c.go").read("a.go").read("e.go").read("b.go").bash("sleep 5", "").read("d.go").read("c.go").read("a.go").read("e.go"),
 		},
 		{name: "many reads before the first edit", tape: newTape().times(60, func(tp *tape, i int) { tp.read(fmt.Sprintf("f%d.go", i)).wait(20 * time.Second) })},
 	})
@@ -115,6 +123,9 @@ func TestSameError(t *testing.T) {
 	build := func(tp *tape, i int) {
 		tp.edit("a.go", fmt.Sprintf("+try %d", i)).fails("go build ./...", fmt.Sprintf("a.go:%d:2: undefined: frobnicate", i))
 	}
+	health := func(tp *tape, _ int) {
+		tp.fails("sleep 5 && curl -fsS localhost:8080/health", "curl: (7) Failed to connect to localhost port 8080: Connection refused").wait(5 * time.Second)
+	}
 	hold(t, []judged{
 		{name: "the same error", tape: newTape().times(5, build), want: []string{"repeated_error"}},
 		{name: "one time less", tape: newTape().times(4, build)},
@@ -125,6 +136,11 @@ func TestSameError(t *testing.T) {
 			tp.edit("a.go", fmt.Sprintf("+try %d", i)).fails("make lint", strings.Repeat("a.go: error: bad line\n", 20-i))
 		})},
 		{name: "it went well in between", tape: newTape().times(4, build).bash("go build ./...", "").times(4, func(tp *tape, i int) { build(tp, i+4) })},
+		{name: "waiting for a server", tape: newTape().times(9, health)},
+		{name: "waiting for a server that never comes", tape: newTape().times(10, health), want: []string{"repeated_error"}},
+		{name: "a server that no edit mends", want: []string{"repeated_error"}, tape: newTape().times(5, func(tp *tape, i int) {
+			health(tp.call("Edit", map[string]any{"file_path": "a.go"}, "done", false).edit("a.go", fmt.Sprintf("+try %d", i)), i)
+		})},
 		{name: "searches that find nothing", tape: newTape().times(9, func(tp *tape, i int) { tp.fails(fmt.Sprintf("grep -rn name%d .", i), "") })},
 		{name: "in the tags of Claude Code", want: []string{"repeated_error"}, tape: newTape().times(5, func(tp *tape, i int) {
 			old := fmt.Sprintf("port: 80%d", i)
