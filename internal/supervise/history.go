@@ -228,7 +228,8 @@ func (t *history) resting() (at *Event) {
 	return at
 }
 
-// program returns the first two words of a shell command after a leading cd; for other tools, the name of the tool.
+// program returns the first two words of a shell command after a leading cd and without wrappers; for other tools, the
+// name of the tool.
 func (st *step) program() string {
 	if st.use.Command == "" {
 		return st.use.Tool
@@ -239,6 +240,9 @@ func (st *step) program() string {
 		return st.use.Tool
 	}
 	words := strings.Fields(parts[0])
+	for inner := words; len(inner) > 0; inner = unwrapped(inner) {
+		words = inner
+	}
 	return strings.Join(words[:min(2, len(words))], " ")
 }
 

@@ -85,23 +85,24 @@ func forbiddenIn(line string, names []string) string {
 		return ""
 	}
 	for _, part := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune("&|;\n", r) }) {
-		words := strings.Fields(part)
-		for _, name := range names {
-			if begins(words, strings.Fields(name)) {
-				return name
+		for words := strings.Fields(part); len(words) > 0; words = unwrapped(words) {
+			for _, name := range names {
+				if begins(words, strings.Fields(name)) {
+					return name
+				}
 			}
 		}
 	}
 	return ""
 }
 
-// begins reports whether a command begins with the words of name. Flags, assignments, sudo and env may be in between.
+// begins reports whether a command begins with the words of name. Flags and assignments may be in between.
 func begins(words, name []string) bool {
 	for len(name) > 0 && len(words) > 0 {
 		switch {
 		case words[0] == name[0]:
 			name = name[1:]
-		case strings.Contains(words[0], "=") || words[0] == "sudo" || words[0] == "env":
+		case strings.Contains(words[0], "="):
 		case !strings.HasPrefix(words[0], "-") && !strings.HasPrefix(name[0], "-"):
 			return false
 		}

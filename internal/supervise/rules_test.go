@@ -193,6 +193,7 @@ func TestOutsideAndConstraints(t *testing.T) {
 		{name: "forbidden", tape: newTape().edit("tests/a.txt", "+x"), with: not, want: []string{"constraint"}},
 		{name: "not forbidden", tape: newTape().edit("src/tests.go", "+x"), with: not},
 		{name: "a forbidden command", tape: newTape().bash("cd x && git push origin HEAD --force", ""), with: only, want: []string{"constraint"}},
+		{name: "a forbidden command behind a timeout", tape: newTape().bash("cd x && timeout 60 git push origin HEAD --force", ""), with: only, want: []string{"constraint"}},
 		{name: "its name in a text", tape: newTape().bash(`echo "git push --force is forbidden"`, ""), with: only},
 		{name: "a harmless one", tape: newTape().bash("git push origin HEAD", ""), with: only},
 		{name: "no limits", tape: newTape().edit("anywhere", "+x")},

@@ -39,6 +39,24 @@ func TestIsTest(t *testing.T) {
 	require.True(t, isTest("FAST=1 ./check.sh all", "./check.sh"))
 }
 
+func TestForbiddenIn_Wrapped(t *testing.T) {
+	t.Parallel()
+	names := []string{"git push --force", "terraform apply"}
+	for _, line := range []string{
+		"git push --force", "timeout 60 git push --force", "timeout -k 5 --signal=KILL 1m git push --force origin HEAD", "sudo git push --force",
+		"env -u HOME GIT_SSH=x git push --force", "nice -n 10 git push --force", "nohup git push --force &", "FOO=1 git push --force",
+		"cd infra && FOO=1 timeout 60 nice terraform apply", "/usr/bin/env terraform apply", "sudo -u deploy -E terraform apply",
+	} {
+		require.NotEmpty(t, forbiddenIn(line, names), line)
+	}
+	for _, line := range []string{
+		"timeout 60 git push", "echo timeout 60 git push --force", "timeout 60 echo terraform apply", "timeout", "nice -n", "FOO=1", "git log",
+	} {
+		require.Empty(t, forbiddenIn(line, names), line)
+	}
+	require.Equal(t, "sudo", forbiddenIn("FOO=1 sudo ls", []string{"sudo"}))
+}
+
 func TestDigestOf_IgnoresVolatileParts(t *testing.T) {
 	t.Parallel()
 	for _, pair := range [][2]string{
