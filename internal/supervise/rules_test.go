@@ -169,11 +169,34 @@ func TestTestsFailing(t *testing.T) {
 			tp.bash(fmt.Sprintf("git checkout -q HEAD~%d", i), fmt.Sprintf("at %d", i)).edit("a.go", fmt.Sprintf("+try %d", i)).fails("make test", "test failed")
 		})},
 		{name: "passed since", tape: newTape().times(5, run).bash("go test ./...", "ok")},
+		{name: "of Django", want: []string{"tests_failing"}, tape: newTape().times(4, func(tp *tape, i int) {
+			tp.edit("shop/models.py", fmt.Sprintf("+try %d", i)).call("Bash", map[string]any{"command": "python manage.py test shop", "description": "Run tests"}, django, true)
+		})},
 		{name: "behind a pipe", want: []string{"tests_failing"}, tape: newTape().times(4, func(tp *tape, i int) {
 			tp.edit("a.py", fmt.Sprintf("+try %d", i)).bash("pytest -q | tail -3", "FAILED t.py::test_a - assert 1 == 2\n1 failed, 3 passed in 0.12s")
 		})},
 	})
 }
+
+// django is what Claude Code reports of a failed test run of Django.
+const django = `Exit code 1
+Found 2 test(s).
+Creating test database for alias 'default'...
+System check identified no issues (0 silenced).
+F.
+======================================================================
+FAIL: test_total (shop.tests.CartTests.test_total)
+----------------------------------------------------------------------
+Traceback (most recent call last):
+  File "/workspace/shop/tests.py", line 9, in test_total
+    self.assertEqual(Cart().total(), 3)
+AssertionError: 0 != 3
+
+----------------------------------------------------------------------
+Ran 2 tests in 0.004s
+
+FAILED (failures=1)
+Destroying test database for alias 'default'...`
 
 func TestOutsideAndConstraints(t *testing.T) {
 	t.Parallel()

@@ -10,7 +10,7 @@ import (
 var (
 	testCommand = regexp.MustCompile(`(?:^|[\s;&|(/])(?:go test|gotestsum|pytest|py\.test|tox|nox|jest|vitest|mocha|ava|rspec|phpunit|ctest|bats|` +
 		`(?:npm|pnpm|yarn|bun|deno)(?: run)? test|cargo (?:test|nextest)|(?:mvn|gradle|gradlew|sbt|dotnet|swift|mix|lein|rake|make|just|bazel)\s(?:\S+\s)*(?:test|check)\b|` +
-		`python3? -m (?:unittest|pytest)|node --test)`)
+		`python3? -m (?:unittest|pytest)|(?:manage\.py|django-admin) test\b|node --test)`)
 	failedName = regexp.MustCompile(`(?m)^\s*(?:--- FAIL: (\S+)|(?:FAILED|ERROR)[ \t]+([^\s(]\S*)|(?:FAIL|ERROR): (\S+)|FAIL[ \t]+(\S+)|[●✕✗×]\s+(.+?)(?:\s+\([\d.]+ ?m?s\))?$|test (\S+) \.\.\. FAILED|not ok \d+ -? ?(.+)$)`)
 	failedSum  = regexp.MustCompile(`(?i)\b(\d+) (?:tests? |specs? |examples? )?(?:failed|failing|failures?)\b`)
 )

@@ -30,10 +30,10 @@ func TestNamesOfFailedTests(t *testing.T) {
 
 func TestIsTest(t *testing.T) {
 	t.Parallel()
-	for _, command := range []string{"go test ./...", "cd x && python3 -m unittest", "npm test", "make test", "cargo test -q", ".venv/bin/pytest -q", "npx jest"} {
+	for _, command := range []string{"go test ./...", "cd x && python3 -m unittest", "npm test", "make test", "cargo test -q", ".venv/bin/pytest -q", "npx jest", "python manage.py test", "./manage.py test shop --keepdb", "uv run python -Wa manage.py test", "django-admin test"} {
 		require.True(t, isTest(command, ""), command)
 	}
-	for _, command := range []string{"", "cat test.py", "git commit -m 'go, test it'", "make build", "ls tests"} {
+	for _, command := range []string{"", "cat test.py", "git commit -m 'go, test it'", "make build", "ls tests", "python manage.py testserver", "python manage.py migrate"} {
 		require.False(t, isTest(command, ""), command)
 	}
 	require.True(t, isTest("FAST=1 ./check.sh all", "./check.sh"))
