@@ -233,6 +233,10 @@ func TestWeakenedTests(t *testing.T) {
 		{name: "commented out", tape: green(red().edit("t/test_p.py", "-    assert n == 1", "+    # assert n == 1")), want: []string{"tests_weakened"}},
 		{name: "hollow", tape: green(red().edit("t/test_p.py", "-    assert n == 1", "+    assert True")), want: []string{"tests_weakened"}},
 		{name: "deleted", tape: green(red().edit("p_test.go", "-*", "-func TestParse(t *testing.T) {")), want: []string{"tests_weakened"}},
+		{name: "deleted by the command line that runs the tests", want: []string{"tests_weakened"}, tape: red().
+			use("Bash", map[string]any{"command": "git rm -q p_test.go && go test ./..."}).edit("p_test.go", "-*", "-func TestParse(t *testing.T) {").result("ok  \texample.org/p\t0.1s", false)},
+		{name: "deleted with a commit, and green before", tape: green(newTape()).
+			use("Bash", map[string]any{"command": "git rm -q p_test.go && git commit -qm x"}).edit("p_test.go", "-*", "-func TestParse(t *testing.T) {").result("", false)},
 		{name: "about to be moved", tape: red().edit("p_test.go", "-*", "-func TestParse(t *testing.T) {")},
 		{name: "left for a while", tape: red().edit("p_test.go", "-*", "-func TestParse(t *testing.T) {").wait(3 * time.Minute), want: []string{"tests_weakened"}},
 		{name: "commented out behind", tape: green(red().edit("t/test_p.py", "-    assert n == 1", "+    pass  # assert n == 1")), want: []string{"tests_weakened"}},

@@ -41,12 +41,21 @@ func (t *tape) wait(d time.Duration) *tape { t.at = t.at.Add(d); return t }
 
 // call adds a tool call with its answer, 2 seconds in total.
 func (t *tape) call(tool string, input map[string]any, answer string, failed bool) *tape {
-	t.calls++
-	id := fmt.Sprintf("toolu_%04d", t.calls)
-	t.add(event.AgentToolUse, map[string]any{"tool": tool, "tool_use_id": id, "input": input}).wait(time.Second)
-	t.add("agent.tool_result", map[string]any{"tool_use_id": id, "result": answer, "is_error": failed})
-	return t.wait(time.Second)
+	return t.use(tool, input).result(answer, failed)
 }
+
+// use adds a tool call without its answer; result adds the answer.
+func (t *tape) use(tool string, input map[string]any) *tape {
+	t.calls++
+	return t.add(event.AgentToolUse, map[string]any{"tool": tool, "tool_use_id": t.id(), "input": input}).wait(time.Second)
+}
+
+func (t *tape) result(answer string, failed bool) *tape {
+	return t.add(event.AgentToolResult, map[string]any{"tool_use_id": t.id(), "result": answer, "is_error": failed}).wait(time.Second)
+}
+
+// id returns the ID of the newest call.
+func (t *tape) id() string { return fmt.Sprintf("toolu_%04d", t.calls) }
 
 func (t *tape) bash(command, answer string) *tape {
 	return t.call("Bash", map[string]any{"command": command}, answer, false)
@@ -75,7 +84,7 @@ func (t *tape) edit(path string, lines ...string) *tape {
 	}
 	diff := "--- a/" + path + "\n+++ b/" + path + "\n@@ -1,9 +1,9 @@\n" + strings.Join(lines, "\n") + "\n"
 	return t.add(event.AgentFileEdited, map[string]any{
-		"tool_use_id": fmt.Sprintf("toolu_%04d", t.calls), "file_path": path, "change_type": kind,
+		"tool_use_id": t.id(), "file_path": path, "change_type": kind,
 		"lines_added": added, "lines_removed": removed, "diff_preview": diff, "full_diff": diff,
 	}).wait(time.Second)
 }

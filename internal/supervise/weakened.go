@@ -1,8 +1,10 @@
 package supervise
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -13,6 +15,7 @@ var aboutTests = regexp.MustCompile(`(?i)\b(?:remov|delet|drop|skip|disabl|obsol
 // loss counts the tests, checks and skips that edits removed or added, over all test files, so that moves cancel out.
 type loss struct {
 	tests, checks, skips int
+	first, last          *Event // edits that removed
 	seen                 []int64
 }
 
@@ -25,7 +28,7 @@ func lossOf(t *history) loss {
 		}
 		l.tests, l.checks, l.skips = l.tests-e.Edit.Tests, l.checks-e.Edit.Checks, l.skips+e.Edit.Skips
 		if e.Edit.Tests < 0 || e.Edit.Checks < 0 || e.Edit.Skips > 0 {
-			l.seen = append(l.seen, e.Sequence)
+			l.first, l.last, l.seen = cmp.Or(l.first, e), e, append(l.seen, e.Sequence)
 		}
 	}
 	return l
@@ -41,11 +44,11 @@ func weakened(t *history, s Settings) *Finding {
 	if l.tests <= s.TestsLost && l.checks <= s.TestsLost && l.skips <= s.TestsLost {
 		return nil
 	}
-	if !settled(t, l.seen[len(l.seen)-1], s.TestsGrace) {
+	if !settled(t, l.last, s.TestsGrace) {
 		return nil
 	}
 	confidence := 0.5
-	if failedBefore(t, l.seen[0]) {
+	if failedBefore(t, l.first) {
 		confidence = 0.9
 	}
 	return &Finding{
@@ -56,26 +59,22 @@ func weakened(t *history, s Settings) *Finding {
 }
 
 // settled reports whether an edit is final: the agent ran tests or committed since, has completed, or grace has passed.
-// Until then the agent may still add the removed tests to another file.
-func settled(t *history, sequence int64, grace time.Duration) bool {
-	for i := range t.Events {
-		if e := &t.Events[i]; e.Sequence == sequence && e.Age >= grace {
-			return true
-		}
+// Until then the agent may still add the removed tests to another file. One command line can edit and run tests.
+func settled(t *history, edit *Event, grace time.Duration) bool {
+	if edit.Age >= grace || t.end != nil {
+		return true
 	}
-	for _, st := range t.steps {
-		if st.use.Sequence > sequence && (st.tests != nil || strings.Contains(st.use.Command, "git commit")) {
-			return true
-		}
-	}
-	return t.end != nil
+	return slices.ContainsFunc(t.steps, func(st *step) bool {
+		return st.result != nil && st.result.Sequence > edit.Sequence && (st.tests != nil || strings.Contains(st.use.Command, "git commit"))
+	})
 }
 
-// failedBefore reports whether the newest test run before an event failed.
-func failedBefore(t *history, sequence int64) bool {
+// failedBefore reports whether the newest test run that ended before an edit failed. The command line that edits may run
+// tests too, and ends later.
+func failedBefore(t *history, edit *Event) bool {
 	failed := false
 	for _, st := range t.steps {
-		if st.use.Sequence < sequence && st.tests != nil {
+		if st.result != nil && st.result.Sequence < edit.Sequence && st.tests != nil {
 			failed = !st.tests.Passed
 		}
 	}
