@@ -2,7 +2,9 @@ package supervise
 
 import (
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 )
 
 const recentSteps = 10
@@ -60,13 +62,7 @@ func failing(t *history, s Settings) *Finding {
 	if len(runs) < s.SameFailing || t.over() {
 		return nil
 	}
-	from, to := runs[0].use.Sequence, runs[len(runs)-1].use.Sequence
-	edits := 0
-	for i := range t.Events {
-		if e := &t.Events[i]; e.Edit != nil && e.Sequence > from && e.Sequence < to && !t.byGit(e.Call) {
-			edits++
-		}
-	}
+	edits := attempted(t, runs, s)
 	if edits == 0 {
 		return nil // no edit in between: the rule loop covers this case
 	}
@@ -75,6 +71,30 @@ func failing(t *history, s Settings) *Finding {
 		Advice:     fmt.Sprintf("The same tests have failed %d times in the same way; your edits do not touch the cause. Read one failing test and follow it before you change more.", len(runs)),
 		Confidence: sure(0.8, len(runs), s.SameFailing), Evidence: evidence(runs, 4),
 	}
+}
+
+// attempted returns the number of edits between the runs. Failures from before the first edit are not the agent's fault:
+// of these, only edits of files that the output names count, because they show that the agent works on the failures.
+func attempted(t *history, runs []*step, s Settings) int {
+	from, to := runs[0].use.Sequence, runs[len(runs)-1].use.Sequence
+	edits, old := 0, true
+	for i := range t.Events {
+		e := &t.Events[i]
+		switch {
+		case e.Edit == nil || e.Sequence > to || t.byGit(e.Call) || anyPath(s.Ignored, e.Path):
+		case e.Sequence < from:
+			old = false
+		case !old || names(runs[0].tests.Output, e.Path):
+			edits++
+		}
+	}
+	return edits
+}
+
+// names reports whether an output in lower case contains the name of a file without its extension.
+func names(output, file string) bool {
+	name := strings.ToLower(path.Base(file))
+	return strings.Contains(output, strings.TrimSuffix(name, path.Ext(name)))
 }
 
 // byGit reports whether a call is a git command that switches file versions, for example in a bisection.

@@ -158,12 +158,19 @@ func TestTestsFailing(t *testing.T) {
 	run := func(tp *tape, i int) {
 		tp.edit("a.go", fmt.Sprintf("+try %d", i)).fails("go test ./...", fmt.Sprintf("--- FAIL: TestParse (0.0%ds)\nFAIL\texample.org/p\t0.1s", i))
 	}
+	const net = "--- FAIL: TestFetch (0.01s)\n    fetch_test.go:9: dial tcp: network is unreachable\nFAIL\texample.org/p\t0.1s"
 	hold(t, []judged{
 		{name: "unchanged", tape: newTape().times(4, run), want: []string{"tests_failing"}},
 		{name: "one time less", tape: newTape().times(3, run)},
 		{name: "fewer and fewer", tape: newTape().times(7, func(tp *tape, i int) {
 			tp.edit("a.go", fmt.Sprintf("+try %d", i)).fails("pytest -q", fmt.Sprintf("FAILED t.py::a\n%d failed, 3 passed", 9-i))
 			tp.rows[len(tp.rows)-1].Data = []byte(fmt.Sprintf(`{"tool_use_id":"toolu_%04d","is_error":true,"result":"%d failed, 3 passed"}`, tp.calls, 9-i))
+		})},
+		{name: "failed before the first edit, and the edits are elsewhere", tape: newTape().fails("go test ./...", net).times(6, func(tp *tape, i int) {
+			tp.edit(fmt.Sprintf("docs/page_%d.md", i), "+page").fails("go test ./...", net)
+		})},
+		{name: "failed before the first edit, and the edits are for it", want: []string{"tests_failing"}, tape: newTape().fails("go test ./...", net).times(3, func(tp *tape, i int) {
+			tp.edit("fetch.go", fmt.Sprintf("+try %d", i)).fails("go test ./...", net)
 		})},
 		{name: "a bisection", tape: newTape().times(6, func(tp *tape, i int) {
 			tp.bash(fmt.Sprintf("git checkout -q HEAD~%d", i), fmt.Sprintf("at %d", i)).edit("a.go", fmt.Sprintf("+try %d", i)).fails("make test", "test failed")

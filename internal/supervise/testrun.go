@@ -23,6 +23,9 @@ func isTest(command, known string) bool {
 	return known != "" && strings.Contains(command, known) || testCommand.MatchString(command)
 }
 
+// maxOutput is the number of bytes of a failed run that are kept. The end has the failures, and fits several tracebacks.
+const maxOutput = 4000
+
 // testsOf reads the output of a test run. The exit code alone does not suffice, because a pipe hides it.
 func testsOf(text string, failed bool) *TestRun {
 	names := failedNames(text)
@@ -31,8 +34,11 @@ func testsOf(text string, failed bool) *TestRun {
 		count = failedCount(text)
 	}
 	run := &TestRun{Passed: !failed && count == 0, Failing: count}
+	if run.Passed {
+		return run
+	}
+	run.Output = strings.ToLower(text[max(0, len(text)-maxOutput):])
 	switch {
-	case run.Passed:
 	case len(names) > 0:
 		run.Which = digest(strings.Join(names, "\n"))
 	default:

@@ -93,6 +93,7 @@ type TestRun struct {
 	Passed  bool   `json:"passed"`
 	Failing int    `json:"failing,omitempty"` // number of failed tests that the output names
 	Which   uint64 `json:"which,omitempty"`   // digest of the failures
+	Output  string `json:"output,omitempty"`  // of a failed run: end of the output in lower case
 }
 
 // Edit is a change of one file.
