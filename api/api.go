@@ -37,6 +37,7 @@ type API struct {
 	stopping chan struct{}
 
 	streams   sync.WaitGroup // streams that outlive their request
+	watches   *taskWatches
 	looks     *shared[place, stretch]
 	taskLooks *shared[taskPlace, ingest.TaskPage]
 	standings *shared[tenantTask, client.Standing]
@@ -59,6 +60,7 @@ func New(cfg Config, deps Deps) *API {
 	a.looks, a.taskLooks = newShared[place, stretch](a.log), newShared[taskPlace, ingest.TaskPage](a.log)
 	a.standings, a.states = newShared[tenantTask, client.Standing](a.log), newShared[tenantTask, taskState](a.log)
 	a.logins, a.bulletins = newShared[login, caller](a.log), newShared[busStand, busPage](a.log)
+	a.watches = &taskWatches{api: a, slots: make(chan struct{}, mostLooks), by: map[string]*taskWatch{}}
 	a.checks = newShared[owned, string](a.log)
 	a.checks.slots = make(chan struct{}, mostChecks)
 	a.comparing = a.newComparisons()
@@ -134,6 +136,8 @@ type details struct {
 	says any
 	also map[int]any // other statuses of success and their bodies
 	text string      // content type of a response that is not JSON
+	// frames are the contents of a stream's frames; nil: events.
+	frames []any
 	// packed compresses the response for clients that accept gzip.
 	packed bool
 	// fails lists the statuses of errors in addition to those that follow from the other settings.

@@ -33,6 +33,7 @@ import (
 // Channels of api/asyncapi.json.
 const (
 	taskChannel    = "taskEvents"
+	changesChannel = "taskChanges"
 	sandboxChannel = "sandboxEvents"
 	busChannel     = "bus"
 	webhookChannel = "diagnosisWebhook"
@@ -196,7 +197,15 @@ func (d *asyncAPI) busMessage(eventType string) string {
 // stream returns an error if a stream of server-sent events violates the document. The last event may be cut off.
 func (d *asyncAPI) stream(path string, text []byte) error {
 	channel, event := sandboxChannel, "streamEventOfSandbox"
-	if strings.Contains(path, "/tasks/") {
+	named := map[string]string{
+		"reset": "streamReset", "end": "streamEnd", "error": "streamError", "hello": "streamHello", "task": "streamTask",
+		"sandbox": "streamSandbox", "event": "streamShortEvent",
+	}
+	switch {
+	case path == *d.Channels[changesChannel].Address:
+		channel, event = changesChannel, ""
+		named = map[string]string{"hello": "tasksHello", "task": "changedTask", "reset": "tasksReset"}
+	case strings.Contains(path, "/tasks/"):
 		channel, event = taskChannel, "streamEventOfTask"
 	}
 	var errs []error
@@ -216,10 +225,7 @@ func (d *asyncAPI) stream(path string, text []byte) error {
 		}
 		message := event
 		if name, _ := fields["event"].(string); name != "" {
-			message = map[string]string{
-				"reset": "streamReset", "end": "streamEnd", "error": "streamError", "hello": "streamHello", "task": "streamTask",
-				"sandbox": "streamSandbox", "event": "streamShortEvent",
-			}[name]
+			message = named[name]
 		}
 		errs = append(errs, d.fits(channel, message, fields, []byte(data)))
 	}
@@ -250,7 +256,7 @@ func TestAsyncAPI_NamesAgree(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, d.schemas.Validate(t.Context()))
 	require.Equal(t, "3.0.0", d.Version)
-	require.ElementsMatch(t, []string{taskChannel, sandboxChannel, busChannel, webhookChannel}, slices.Collect(maps.Keys(d.Channels)))
+	require.ElementsMatch(t, []string{taskChannel, changesChannel, sandboxChannel, busChannel, webhookChannel}, slices.Collect(maps.Keys(d.Channels)))
 	sent, payloads := map[string]bool{}, map[string]bool{}
 	for name, c := range d.Channels {
 		for key, m := range c.Messages {
@@ -273,7 +279,7 @@ func TestAsyncAPI_NamesAgree(t *testing.T) {
 	for name := range d.Components.Schemas {
 		require.True(t, payloads[name] || name == "BusFilters", "%s belongs to a message", name)
 	}
-	for _, name := range []string{taskChannel, sandboxChannel} {
+	for _, name := range []string{taskChannel, changesChannel, sandboxChannel} {
 		require.Contains(t, d.paths, *d.Channels[name].Address)
 	}
 	require.Equal(t, "/api/v1/ws/events", *d.Channels[busChannel].Address)
@@ -292,6 +298,10 @@ func TestAsyncAPI_RejectsInvalidMessages(t *testing.T) {
 		"event: other\ndata: {}",
 	} {
 		require.Error(t, d.stream("/api/v1/sandboxes/b/stream", []byte(wrong+"\n\n")), wrong)
+	}
+	require.NoError(t, d.stream("/api/v1/tasks/stream", []byte("event: reset\ndata: {}\n\n")))
+	for _, wrong := range []string{"id: 1:1\ndata: " + event, "event: end\ndata: {}", `event: task` + "\n" + `data: {"version":1}`, `event: reset` + "\n" + `data: {"more":1}`} {
+		require.Error(t, d.stream("/api/v1/tasks/stream", []byte(wrong+"\n\n")), wrong)
 	}
 	failed := `{"event_type":"sandbox.failed","entity_type":"sandbox","entity_id":"b","payload":{"sandbox_id":"b","task_id":"t","error":"e"}}`
 	require.NoError(t, d.busFrame([]byte(failed)))

@@ -22,7 +22,7 @@ type Meter interface {
 	// Route returns the counter of a route's requests. New calls Route once for every route; requests without a route
 	// have the pattern "none".
 	Route(method, pattern string) func(status int, took time.Duration)
-	// Stream is called when a stream has opened: sandbox, task or websocket. The caller calls ended once when the
+	// Stream is called when a stream has opened: sandbox, task, tasks or websocket. The caller calls ended once when the
 	// stream ends.
 	Stream(kind string) (ended func())
 	// Webhook counts a webhook event of GitHub.
@@ -98,6 +98,7 @@ func (a *API) showMetrics(context.Context, *struct{}) (*huma.StreamResponse, err
 const (
 	kindSandbox = "sandbox"
 	kindTask    = "task"
+	kindTasks   = "tasks"
 	kindSocket  = "websocket"
 )
 

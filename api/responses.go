@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +25,7 @@ func (a *API) responses(r route) map[string]*huma.Response {
 	if r.text != "" {
 		found[strconv.Itoa(http.StatusOK)] = &huma.Response{
 			Description: http.StatusText(http.StatusOK),
-			Content:     map[string]*huma.MediaType{r.text: a.textOf(r.text)},
+			Content:     map[string]*huma.MediaType{r.text: a.textOf(r)},
 		}
 	}
 	for status, body := range r.also {
@@ -35,12 +36,25 @@ func (a *API) responses(r route) map[string]*huma.Response {
 
 // textOf describes a response that is not JSON. OpenAPI 3.1 cannot describe the data lines of a stream; itemSchema is
 // from OpenAPI 3.2.
-func (a *API) textOf(contentType string) *huma.MediaType {
+func (a *API) textOf(r route) *huma.MediaType {
 	m := &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
-	if contentType == eventStream {
-		m.Extensions = map[string]any{"x-itemSchema": schemaOf[client.Event](a.huma.OpenAPI().Components.Schemas)}
+	if r.text == eventStream {
+		m.Extensions = map[string]any{"x-itemSchema": a.itemOf(r.frames)}
 	}
 	return m
+}
+
+// itemOf describes the content of a stream's frames.
+func (a *API) itemOf(frames []any) *huma.Schema {
+	registry := a.huma.OpenAPI().Components.Schemas
+	if frames == nil {
+		return schemaOf[client.Event](registry)
+	}
+	item := &huma.Schema{}
+	for _, content := range frames {
+		item.AnyOf = append(item.AnyOf, registry.Schema(reflect.TypeOf(content), true, ""))
+	}
+	return item
 }
 
 // statusesOf lists the errors that follow from the settings of a route; route.fails lists the others.

@@ -39,6 +39,8 @@ type feed struct {
 	access access
 	still  func(ctx context.Context) error
 	opened func() (ended func())
+	// follow replaces [API.follow]; nil: a stream of events.
+	follow func(ctx context.Context, f feed, out *eventWriter) error
 }
 
 // stretch is the result of one query; more reports that more events are stored.
@@ -78,7 +80,11 @@ func (a *API) stream(f feed) *huma.StreamResponse {
 
 func (a *API) serveStream(ctx context.Context, f feed, w http.ResponseWriter) {
 	out := &eventWriter{w: w, control: http.NewResponseController(w), id: f.id, short: f.state != nil}
-	if err := a.follow(ctx, f, out); err != nil && ctx.Err() == nil && !errors.Is(err, errStopping) {
+	follow := a.follow
+	if f.follow != nil {
+		follow = f.follow
+	}
+	if err := follow(ctx, f, out); err != nil && ctx.Err() == nil && !errors.Is(err, errStopping) {
 		if task.CodeOf(err) == task.CodeGone {
 			_ = out.fail(http.StatusGone, task.MessageOf(err)) // the reader may have disconnected
 		}

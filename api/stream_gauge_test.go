@@ -74,21 +74,23 @@ func (w *world) watched(t *testing.T, open bool) (*world, *ledger) {
 
 func TestStreamGauge_CountsOpenStreams(t *testing.T) {
 	t.Parallel()
-	const ofSandbox, ofTask = "/api/v1/sandboxes/{sandbox_id}/stream", "/api/v1/tasks/{id}/stream"
+	const ofSandbox, ofTask, ofTasks = "/api/v1/sandboxes/{sandbox_id}/stream", "/api/v1/tasks/{id}/stream", "/api/v1/tasks/stream"
 	w := open(t)
 	made := w.task(newTask())
 	w, counts := w.watched(t, true)
 	first, second := w.follow(t, wire+"b/stream"), w.follow(t, "/api/v1/tasks/"+made.ID+"/stream")
+	third := w.follow(t, ofTasks)
 	bus := w.socket(t, "").ready()
-	counts.stands(t, map[string]int{"sandbox": 1, "task": 1, "websocket": 1})
-	require.ElementsMatch(t, []string{ofSandbox + " 200", ofTask + " 200", "/api/v1/ws/events 101"},
+	counts.stands(t, map[string]int{"sandbox": 1, "task": 1, "tasks": 1, "websocket": 1})
+	require.ElementsMatch(t, []string{ofSandbox + " 200", ofTask + " 200", ofTasks + " 200", "/api/v1/ws/events 101"},
 		counts.counted(), "as they opened")
 	w.call(http.MethodGet, wire+"b/stream?after=x", nil).refused(http.StatusUnprocessableEntity, "query.after")
 	first.close()
 	second.close()
+	third.close()
 	_ = bus.conn.CloseNow()
-	counts.stands(t, map[string]int{"sandbox": 0, "task": 0, "websocket": 0})
-	require.Len(t, counts.counted(), 4, "nothing is counted at the end of a stream")
+	counts.stands(t, map[string]int{"sandbox": 0, "task": 0, "tasks": 0, "websocket": 0})
+	require.Len(t, counts.counted(), 5, "nothing is counted at the end of a stream")
 }
 
 func TestStreamGauge_RejectedWebSocketIsNotCounted(t *testing.T) {

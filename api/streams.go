@@ -43,6 +43,9 @@ func (a *API) registerStreams() {
 		more: streamText + "The stream has the events of all attempts; the id of an event is a cursor over all of them.",
 		text: eventStream, fails: []int{http.StatusGone},
 	})
+	add(tasks.on(accessRead, "GET /stream", "stream-tasks", "Stream changes of tasks"), a.tasksStream, details{
+		more: tasksStreamText, text: eventStream, frames: []any{client.ChangedTask{}, client.TasksHello{}},
+	})
 }
 
 // Resuming is the cursor of a stream.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/explain"
+	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -79,6 +80,7 @@ func (a *API) submit(
 	if err != nil {
 		return nil, err
 	}
+	a.deps.Bus.Wake(live.Task(accepted.TaskID))
 	t, err := a.readTask(ctx, accepted.TaskID)
 	if err != nil {
 		return nil, err
@@ -238,6 +240,7 @@ func (a *API) patchTask(ctx context.Context, in *changeIn[client.UpdateTaskReque
 	if err := a.deps.Tasks.ChangeTask(ctx, callerOf(ctx).organization, in.ID, change); err != nil {
 		return nil, err
 	}
+	a.deps.Bus.Wake(live.Task(in.ID))
 	return a.getTask(ctx, &in.IDPath)
 }
 

@@ -55,6 +55,7 @@ type TaskQuery struct {
 	Agents     []string
 	Text       string   // part of title, key, ID, branch or repository, in any case
 	ByGroup    bool     // in the order of groups instead of newest first
+	IDs        []string // whole IDs
 	Fragments  []string // prefixes or suffixes of IDs, or prefixes of their last 8 digits: hexadecimal digits and hyphens
 }
 

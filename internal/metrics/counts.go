@@ -63,7 +63,7 @@ func (c counts) begin() {
 	for _, status := range []task.Status{task.StatusCompleted, task.StatusCancelled} {
 		c.add(TaskCompletions, 0, string(status), "")
 	}
-	for _, kind := range []string{"sandbox", "task", "websocket"} {
+	for _, kind := range []string{"sandbox", "task", "tasks", "websocket"} {
 		c.streams.WithLabelValues(kind)
 	}
 }

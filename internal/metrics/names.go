@@ -81,7 +81,7 @@ func Catalogue() []Metric { return catalogue }
 var catalogue = []Metric{ //nolint:gochecknoglobals // a constant table
 	{HTTPRequests, "histogram", []string{"method", "route", "status"}, "Time to serve a request, by route pattern and status class (2xx to 5xx). Long polls include their wait; streams count until they are open.", fromAPI},
 	{GitHubWebhooks, "counter", []string{"event", "outcome"}, "GitHub webhooks, by event and outcome: pending (a message or a task follows), noted, repeated, ignored, refused (signature or content is invalid), failed.", fromAPI},
-	{StreamsOpen, "gauge", []string{"kind"}, "Open streams: sandbox and task (server-sent events), websocket.", fromAPI},
+	{StreamsOpen, "gauge", []string{"kind"}, "Open streams: sandbox, task and tasks (server-sent events), websocket.", fromAPI},
 
 	{EventsStored, "counter", nil, "Stored events, without duplicates.", fromAPI},
 	{EventsDeduplicated, "counter", nil, "Events that were already stored.", fromAPI},

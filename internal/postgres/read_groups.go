@@ -16,7 +16,7 @@ import (
 func taskParams(organizationID string, query client.TaskQuery) db.ReadTasksParams {
 	p := db.ReadTasksParams{
 		OrganizationID: organizationID, Statuses: query.Statuses, PhaseIds: query.PhaseIDs, HasSandbox: query.HasSandbox,
-		TicketIds: query.TicketIDs, ProjectIds: query.ProjectIDs, Agents: query.Agents, Text: query.Text, Fragments: query.Fragments,
+		TicketIds: query.TicketIDs, ProjectIds: query.ProjectIDs, Agents: query.Agents, Text: query.Text, Ids: query.IDs, Fragments: query.Fragments,
 	}
 	ranks := map[string]int{}
 	add := func(state string, group task.Group) {

@@ -499,16 +499,17 @@ WHERE t.organization_id = $2
   AND ($7::uuid[] IS NULL OR t.ticket_id = ANY($7::uuid[]))
   AND ($8::uuid[] IS NULL OR t.project_id = ANY($8::uuid[]))
   AND ($9::text[] IS NULL OR t.agent = ANY($9::text[]))
-  AND ($10::text[] IS NULL OR EXISTS (SELECT FROM unnest($10::text[]) AS f
+  AND ($10::uuid[] IS NULL OR t.id = ANY($10::uuid[]))
+  AND ($11::text[] IS NULL OR EXISTS (SELECT FROM unnest($11::text[]) AS f
        WHERE t.id::text LIKE f || '%' OR t.id::text LIKE '%' || f
        OR right(t.id::text, 8) LIKE f || '%')) -- the beginning of what lists show of an id
-  AND ($11::text = '' OR strpos(lower(concat_ws(E'\n', t.title, t.key, t.id, t.branch_name, p.repo)), lower($11)) > 0)
-  AND ($12::timestamptz IS NULL
-       OR (t.created_at, t.id) < ($12::timestamptz, $13::uuid))
-  AND ($14::integer IS NULL OR (o.rank, o.sort_key, t.id)
-       < ($14::integer, $15::float8, $13::uuid))
+  AND ($12::text = '' OR strpos(lower(concat_ws(E'\n', t.title, t.key, t.id, t.branch_name, p.repo)), lower($12)) > 0)
+  AND ($13::timestamptz IS NULL
+       OR (t.created_at, t.id) < ($13::timestamptz, $14::uuid))
+  AND ($15::integer IS NULL OR (o.rank, o.sort_key, t.id)
+       < ($15::integer, $16::float8, $14::uuid))
 ORDER BY o.rank DESC, o.sort_key DESC, CASE WHEN $1::jsonb IS NULL THEN t.created_at END DESC, t.id DESC
-LIMIT $16
+LIMIT $17
 `
 
 type ReadTasksParams struct {
@@ -521,6 +522,7 @@ type ReadTasksParams struct {
 	TicketIds      []string
 	ProjectIds     []string
 	Agents         []string
+	Ids            []string
 	Fragments      []string
 	Text           string
 	BeforeAt       *time.Time
@@ -555,6 +557,7 @@ func (q *Queries) ReadTasks(ctx context.Context, arg ReadTasksParams) ([]ReadTas
 		arg.TicketIds,
 		arg.ProjectIds,
 		arg.Agents,
+		arg.Ids,
 		arg.Fragments,
 		arg.Text,
 		arg.BeforeAt,

@@ -31,6 +31,7 @@ WHERE t.organization_id = @organization_id
   AND (sqlc.narg('ticket_ids')::uuid[] IS NULL OR t.ticket_id = ANY(sqlc.narg('ticket_ids')::uuid[]))
   AND (sqlc.narg('project_ids')::uuid[] IS NULL OR t.project_id = ANY(sqlc.narg('project_ids')::uuid[]))
   AND (sqlc.narg('agents')::text[] IS NULL OR t.agent = ANY(sqlc.narg('agents')::text[]))
+  AND (sqlc.narg('ids')::uuid[] IS NULL OR t.id = ANY(sqlc.narg('ids')::uuid[]))
   AND (sqlc.narg('fragments')::text[] IS NULL OR EXISTS (SELECT FROM unnest(sqlc.narg('fragments')::text[]) AS f
        WHERE t.id::text LIKE f || '%' OR t.id::text LIKE '%' || f
        OR right(t.id::text, 8) LIKE f || '%')) -- the beginning of what lists show of an id

@@ -1,3 +1,4 @@
+import type { EventSourceMessage } from "eventsource-parser";
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import createClient, { type Client } from "openapi-fetch";
 
@@ -69,38 +70,64 @@ export interface StreamedEvent {
 export async function* taskEvents(
   options: Options, taskId: string, after = "", signal?: AbortSignal,
 ): AsyncGenerator<StreamedEvent> {
-  let frames = (await openStream(options, taskId, after, signal)).getReader();
+  for await (const frame of frames(options, () => [`/api/v1/tasks/${encodeURIComponent(taskId)}/stream`, { after }], signal)) {
+    if (frame.event === "end") {
+      return;
+    }
+    if (frame.event === "reset") {
+      after = "";
+    } else if (frame.id !== undefined) {
+      after = frame.id;
+      yield { cursor: after, event: JSON.parse(frame.data) as Schemas["Event"] };
+    }
+  }
+}
+
+/**
+ * Yields the tasks that change, as lists show them, of all projects or of one. `undefined` means that any task may have
+ * changed: it comes first, and after each lost connection. Read the list then. Never ends; `signal` ends it.
+ */
+export async function* taskChanges(
+  options: Options, projectId?: string, signal?: AbortSignal,
+): AsyncGenerator<Schemas["ChangedTask"] | undefined> {
+  const query: Record<string, string> = projectId === undefined ? {} : { project_id: projectId };
+  for await (const frame of frames(options, () => ["/api/v1/tasks/stream", query], signal)) {
+    if (frame.event === "hello" || frame.event === "reset") {
+      yield undefined;
+    } else if (frame.event === "task") {
+      yield JSON.parse(frame.data) as Schemas["ChangedTask"];
+    }
+  }
+}
+
+/** Path and query of a stream, as they are when it is opened. */
+type Address = () => [path: string, query: Record<string, string>];
+
+/** Yields the frames of a stream. After a lost connection it connects until the server answers. */
+async function* frames(options: Options, address: Address, signal?: AbortSignal): AsyncGenerator<EventSourceMessage> {
+  let reader = (await openStream(options, address, signal)).getReader();
   for (;;) {
     try {
-      for (let next = await frames.read(); !next.done; next = await frames.read()) {
-        const frame = next.value;
-        if (frame.event === "end") {
-          return;
-        }
-        if (frame.event === "reset") {
-          after = "";
-        } else if (frame.id !== undefined) {
-          after = frame.id;
-          yield { cursor: after, event: JSON.parse(frame.data) as Schemas["Event"] };
-        }
+      for (let next = await reader.read(); !next.done; next = await reader.read()) {
+        yield next.value;
       }
     } catch (error) {
-      if (signal?.aborted || error instanceof SyntaxError) {
+      if (signal?.aborted) {
         throw error;
       }
     } finally {
-      await frames.cancel().catch(() => undefined);
+      await reader.cancel().catch(() => undefined);
     }
-    frames = await reopened(options, taskId, after, signal);
+    reader = await reopened(options, address, signal);
   }
 }
 
 /** Connects again, until the server answers with anything but 502, 503 or 504. */
-async function reopened(options: Options, taskId: string, after: string, signal?: AbortSignal) {
+async function reopened(options: Options, address: Address, signal?: AbortSignal) {
   for (;;) {
     await new Promise((resolve) => setTimeout(resolve, reconnectAfter));
     try {
-      return (await openStream(options, taskId, after, signal)).getReader();
+      return (await openStream(options, address, signal)).getReader();
     } catch (error) {
       const down = !(error instanceof OmoiError) || error.problem.status >= 502;
       if (signal?.aborted || !down) {
@@ -113,9 +140,9 @@ async function reopened(options: Options, taskId: string, after: string, signal?
 /** Milliseconds from a lost connection to the next. */
 const reconnectAfter = 1000;
 
-async function openStream(options: Options, taskId: string, after: string, signal?: AbortSignal) {
-  const url = new URL(`/api/v1/tasks/${encodeURIComponent(taskId)}/stream`, options.baseUrl);
-  url.searchParams.set("after", after);
+async function openStream(options: Options, address: Address, signal?: AbortSignal) {
+  const [path, query] = address(), url = new URL(path, options.baseUrl);
+  Object.entries(query).forEach(([name, value]) => url.searchParams.set(name, value));
   const response = await (options.fetch ?? globalThis.fetch)(url, { headers: authorization(options), signal });
   if (!response.ok || response.body === null) {
     throw new OmoiError(problemOf(await response.json().catch(() => undefined), response));

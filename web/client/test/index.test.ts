@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, test } from "node:test";
 
-import { createOmoiClient, items, OmoiError, taskEvents, unwrap } from "../src/index.js";
+import { createOmoiClient, items, OmoiError, taskChanges, taskEvents, unwrap } from "../src/index.js";
 
 // The server of OMOI_API_URL runs one task of the scripted agent in the repository OMOI_TEST_REPO; without it only what needs no server is tested.
 const baseUrl = process.env.OMOI_API_URL;
@@ -84,4 +84,30 @@ test("a stream that the server refuses ends with its error", async () => {
   after(() => server.close());
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   await assert.rejects(taskEvents({ baseUrl: url }, "t").next(), (error: OmoiError) => error.problem.status === 410);
+});
+
+test("a reader of changes is told to read the list first, after a lost connection, and when changes were left out", async () => {
+  const asked: (string | undefined)[] = [];
+  const server = createServer((request, response) => {
+    asked.push(request.url);
+    response.writeHead(200, { "Content-Type": "text/event-stream" });
+    response.write(`event: hello\ndata: {}\n\nevent: task\ndata: {"version":${asked.length},"task":{"id":"a"}}\n\n`);
+    if (asked.length === 1) {
+      setTimeout(() => response.destroy(), 50);
+    } else {
+      response.write("event: reset\ndata: {}\n\n");
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  after(() => { server.closeAllConnections(); server.close(); });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const seen: (number | undefined)[] = [];
+  for await (const change of taskChanges({ baseUrl: url }, "p")) {
+    seen.push(change?.version);
+    if (seen.length === 5) {
+      break;
+    }
+  }
+  assert.deepEqual(seen, [undefined, 1, undefined, 2, undefined]);
+  assert.deepEqual(asked, Array(2).fill("/api/v1/tasks/stream?project_id=p"));
 });
