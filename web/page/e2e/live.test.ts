@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { Cut, fact, on, omoi, see, serve, sleepForever } from "./omoi";
+import { Cut, fact, on, omoi, see, serve, sleepForever, type Task } from "./omoi";
 import type { Page } from "playwright-core";
 
 serve();
@@ -160,5 +160,67 @@ test("7: reading up while live keeps the row in its place; G follows again", asy
     const last = await page.evaluate(() => Number(document.documentElement.dataset["head"]));
     await page.waitForFunction((n) => [...document.querySelectorAll(".feed article")].some((r) => Number(r.getAttribute("aria-posinset")) > n - 30), last);
     expect((await numbers(page)).length).toBeLessThan(120);
+  });
+});
+
+const restart = /ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|answer 503|status of 503/;
+const row = (page: Page, title: string) => page.locator(".task-row", { hasText: title });
+
+/** Ends all tasks, so that nothing changes by itself. */
+async function quiet(): Promise<void> {
+  await omoi.cancelAll();
+  const { items } = await omoi.call<{ items: Task[] }>("GET", "/api/v1/tasks?limit=500");
+  await Promise.all(items.map((t) => omoi.until(t, (now) => now.completed_at !== null)));
+}
+
+test("the list shows what changes by its stream, asks for nothing else, and follows a server that was killed", async () => {
+  await omoi.until(await omoi.task("Before", [{ complete: {} }]), (t) => t.completed_at !== null);
+  await quiet();
+  await on("/tasks", async ({ page, allow }) => {
+    allow(restart);
+    await page.clock.install();
+    await page.reload();
+    await fact(page, "conn", "live");
+    await row(page, "Before").waitFor();
+    await page.clock.runFor(2000); // the list was read after the first frame
+    const asked: string[] = [];
+    page.on("request", (r) => /\/api\/v1\/tasks(\?|\/)/.test(r.url()) && asked.push(r.url()));
+    await page.clock.runFor(40_000); // a stream that is silent for longer connects again
+    expect(asked.length, "a timer of two seconds asks 20 times").toBeLessThan(10);
+    await omoi.task("First of the list", [{ say: "I work." }, sleepForever]);
+    await row(page, "First of the list").locator(".status", { hasText: "Running" }).waitFor();
+    await omoi.kill();
+    await fact(page, "conn", "lost");
+    await omoi.start();
+    const second = await omoi.task("Second of the list", [{ complete: {} }]);
+    await row(page, "Second of the list").locator(".status", { hasText: "Done" }).waitFor();
+    await fact(page, "conn", "live");
+    await see(page, "hidden");
+    await page.clock.runFor(11_000);
+    await fact(page, "conn", "hidden");
+    await omoi.call("PATCH", `/api/v1/tasks/${second.id}`, { title: "Renamed meanwhile" });
+    await see(page, "visible");
+    await row(page, "Renamed meanwhile").waitFor();
+  });
+});
+
+test("the list is read at most once a second, and its rows wait while a reader points at them", async () => {
+  const task = await omoi.task("Often renamed", [sleepForever]);
+  await on("/tasks", async ({ page }) => {
+    await row(page, "Often renamed").locator(".status", { hasText: "Running" }).waitFor();
+    await fact(page, "conn", "live");
+    for (let n = 0; n < 60; n++) {
+      await omoi.call("PATCH", `/api/v1/tasks/${task.id}`, { title: `Often renamed ${n}` });
+    }
+    await row(page, "Often renamed 59").waitFor();
+    const read = await page.evaluate(() => performance.getEntriesByType("resource").filter((e) => e.name.includes("/tasks/counts")).map((e) => e.startTime));
+    expect(read.slice(2).filter((at, n) => at - read[n + 1]! < 990)).toEqual([]); // the first two are of the page and of its stream
+    await row(page, "Often renamed 59").hover();
+    await omoi.task("Newest of the list", [sleepForever]);
+    const notice = page.getByRole("button", { name: /^\d+ rows? changed place · show$/ });
+    await notice.waitFor();
+    expect(await row(page, "Newest of the list").count()).toBe(0);
+    await notice.click();
+    await row(page, "Newest of the list").waitFor();
   });
 });

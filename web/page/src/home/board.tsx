@@ -5,6 +5,7 @@ import { grouped } from "../lib/format";
 import { useOld } from "../lib/reach";
 import { lookOf, Status, wordOf } from "../lib/status";
 import { Text } from "../lib/text";
+import type { TaskChanges } from "./changes";
 import type { Counts } from "./home";
 import { useTasks } from "./queries";
 import { groups, type HomeSearch } from "./search";
@@ -12,17 +13,17 @@ import { groups, type HomeSearch } from "./search";
 const most = 30;
 
 /** The tasks by group, side by side. */
-export function Board({ search, counts }: { search: HomeSearch; counts: Counts }): ReactNode {
+export function Board({ search, counts, changes }: { search: HomeSearch; counts: Counts; changes: TaskChanges }): ReactNode {
   return (
     <div className="board" tabIndex={0} role="group" aria-label="Board">
-      {groups.filter((g) => search.group === undefined || g.id === search.group).map((g) => <Column key={g.id} group={g} search={search} count={counts?.[g.id]} />)}
+      {groups.filter((g) => search.group === undefined || g.id === search.group).map((g) => <Column key={g.id} group={g} search={search} count={counts?.[g.id]} changes={changes} />)}
     </div>
   );
 }
 
-function Column({ group, search, count }: { group: (typeof groups)[number]; search: HomeSearch; count: number | undefined }): ReactNode {
+function Column({ group, search, count, changes }: { group: (typeof groups)[number]; search: HomeSearch; count: number | undefined; changes: TaskChanges }): ReactNode {
   const old = useOld();
-  const tasks = useTasks({ ...search, group: undefined }, [group], 4000, most).items;
+  const tasks = useTasks({ ...search, group: undefined }, [group], changes, most).items;
   return (
     <section className="panel" aria-label={group.word}>
       <h2><span className={`s-${lookOf(group.look).tone}`}>{group.word}</span> {count !== undefined && <span className="muted">{grouped(count)}</span>}</h2>

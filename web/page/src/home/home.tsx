@@ -9,6 +9,7 @@ import { exactly } from "../lib/links";
 import { useMay } from "../lib/session";
 import { marked, Text } from "../lib/text";
 import { Board } from "./board";
+import { useTaskChanges, type TaskChanges } from "./changes";
 import { Rows, type Line } from "./rows";
 import { useCounts, useTasks } from "./queries";
 import { endedGroups, groups, openGroups, type HomeSearch } from "./search";
@@ -18,7 +19,7 @@ export type Counts = ReturnType<typeof useCounts>;
 /** The list of tasks: what needs a user first, then what runs, waits and has ended. */
 export function Home(): ReactNode {
   const search = useSearch({ from: "/tasks" });
-  const counts = useCounts(search);
+  const changes = useTaskChanges(search.project), counts = useCounts(search, changes);
   useEffect(() => {
     document.title = counts !== undefined && counts.needs_you > 0 ? `(${counts.needs_you}) Tasks · omoi` : "Tasks · omoi";
   }, [counts]);
@@ -30,17 +31,13 @@ export function Home(): ReactNode {
         <Switch as={search.as} />
       </div>
       <Filters counts={counts} />
-      {counts?.total === 0 ? <Empty search={search} /> : search.as === "board" ? <Board search={search} counts={counts} /> : <ListOf search={search} counts={counts} />}
+      {counts?.total === 0 ? <Empty search={search} /> : search.as === "board" ? <Board search={search} counts={counts} changes={changes} /> : <ListOf search={search} counts={counts} changes={changes} />}
     </>
   );
 }
 
-function ListOf({ search, counts }: { search: HomeSearch; counts: Counts }): ReactNode {
-  const live = useTasks(search, openGroups, 2000), past = useTasks(search, endedGroups, 10_000);
-  const client = useQueryClient(), ended = counts && counts.done + counts.failed + counts.cancelled;
-  useEffect(() => {
-    void client.invalidateQueries({ queryKey: ["tasks", endedGroups.map((g) => g.id)] }); // a task has ended, or began again
-  }, [client, ended]);
+function ListOf({ search, counts, changes }: { search: HomeSearch; counts: Counts; changes: TaskChanges }): ReactNode {
+  const live = useTasks(search, openGroups, changes), past = useTasks(search, endedGroups, changes);
   const used = [live, past].filter((q) => q.used), failed = used.find((q) => q.error !== null && q.data === undefined)?.error;
   if (failed != null) {
     return <p className="notice bad" role="alert"><Text of={said(failed)} /></p>;

@@ -1,10 +1,9 @@
 import type { EventSourceMessage } from "eventsource-parser";
 
 import { codeOf, getOutline, getRange, said, type Event, type Problem, type Task } from "../lib/api";
-import { setLost } from "../lib/reach";
-import { isOut, onSession, refused } from "../lib/session";
 import { heardVersion } from "../lib/version";
-import { Stream, type Connection } from "./connection";
+import type { Connection } from "./connection";
+import { OpenStream } from "./open";
 import { takeOutline } from "./outline";
 import { AttemptLog, pageOf, pageSize } from "./store";
 
@@ -39,7 +38,12 @@ export class TaskEvents {
   /** Why events will not come, by page. */
   readonly refusals = new Map<string, string>();
   private readonly sandboxes = new Map<number, string>();
-  private stream: Stream | undefined;
+  private readonly stream = new OpenStream("stream", {
+    cursor: () => this.cursor(),
+    url: (cursor) => `/api/v1/tasks/${encodeURIComponent(this.task.id)}/stream?state=true&after=${encodeURIComponent(cursor)}`,
+    frame: (frame) => this.frame(frame),
+    changed: (state, problem) => this.changed(state, problem),
+  });
   private readonly readers = new Set<() => void>();
   private drawing: ReturnType<typeof setTimeout> | undefined;
   private readonly wanted = new Map<string, [AttemptLog, number]>();
@@ -66,29 +70,12 @@ export class TaskEvents {
     }
   }
 
-  private unwatch: (() => void) | undefined;
-
   start(): void {
-    this.unwatch ??= onSession(() => {
-      if (!isOut() && this.connection === "refused") {
-        this.start(); // signed in again
-      }
-    });
-    this.stream?.stop();
-    this.stream = new Stream(this.cursor(), {
-      url: (cursor) => `/api/v1/tasks/${encodeURIComponent(this.task.id)}/stream?state=true&after=${encodeURIComponent(cursor)}`,
-      frame: (frame) => this.frame(frame),
-      changed: (state, problem) => this.changed(state, problem),
-    });
     this.stream.start();
   }
 
   stop(): void {
-    this.stream?.stop();
-    this.stream = undefined;
-    setLost("stream", undefined);
-    this.unwatch?.();
-    this.unwatch = undefined;
+    this.stream.stop();
     clearTimeout(this.drawing);
     this.drawing = undefined;
   }
@@ -98,7 +85,7 @@ export class TaskEvents {
 
   /** Whether the stream will bring an event that was not seen yet. */
   private comes(log: AttemptLog, n: number): boolean {
-    return this.stream !== undefined && log.attempt >= this.streamed.attempt && (log.attempt > this.streamed.attempt || n > this.streamed.from) &&
+    return this.stream.started && log.attempt >= this.streamed.attempt && (log.attempt > this.streamed.attempt || n > this.streamed.from) &&
       !log.seen.has(n) && this.connection !== "refused" && this.connection !== "ended";
   }
 
@@ -145,19 +132,11 @@ export class TaskEvents {
   }
 
   private changed(state: Connection, problem?: Problem): void {
-    if (state === "lost" && this.connection !== "lost") {
-      setLost("stream", { since: performance.now(), nextTry: () => this.stream?.nextTry ?? 0, now: () => this.stream?.now() });
-    } else if (state !== "lost") {
-      setLost("stream", undefined);
-    }
     if (state === "ended") {
       this.news.changed?.();
     }
     this.connection = state;
     this.problem = problem;
-    if (problem?.status === 401) {
-      refused();
-    }
     this.draw();
   }
 
