@@ -63,7 +63,7 @@ test("10: cancel says what it does, is sent once, and shows its receipt", async 
     await page.getByText("I work.").waitFor();
     await page.getByRole("button", { name: "Cancel…" }).click();
     const dialog = page.getByRole("dialog", { name: `Cancel ${task.key}?` });
-    expect(await dialog.textContent()).toContain("Uncommitted work is saved first.");
+    expect(await dialog.textContent()).toContain("Uncommitted work is saved first; Receipts shows where.");
     expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Go back");
     await dialog.getByLabel("Reason").fill("no longer wanted");
     await dialog.getByRole("button", { name: "Cancel the task" }).dblclick();
