@@ -44,7 +44,9 @@ func (h *fakeHost) Diff(_ context.Context, _ scm.Repo, base, _ string, w io.Writ
 	return err
 }
 
-func (h *fakeHost) Pack(context.Context, scm.Repo, []string, io.Writer) error { return scm.ErrNoCommit }
+func (h *fakeHost) Pack(context.Context, scm.Repo, []string, int64, io.Writer) error {
+	return scm.ErrNoCommit
+}
 
 func (h *fakeHost) EnsureBranch(_ context.Context, req scm.BranchRequest) (scm.Branch, error) {
 	h.requests = append(h.requests, req)
