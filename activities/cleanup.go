@@ -157,7 +157,21 @@ func (a *Activities) RecordSandboxState(ctx context.Context, in contract.RecordS
 	if in.Event == settleSalvageLost {
 		return a.writeOff(ctx, in.SandboxID)
 	}
-	return a.deps.Ledger.RecordSandboxState(ctx, in)
+	err := a.deps.Ledger.RecordSandboxState(ctx, in)
+	if err == nil && in.Event == settleGone {
+		a.wakeReaders(ctx, in.SandboxID)
+	}
+	return err
+}
+
+// settleGone is the cleanup event of a sandbox that the provider no longer has.
+const settleGone = "gone"
+
+// wakeReaders notifies the streams of the task of a sandbox, which may end now. A lost notification costs latency only.
+func (a *Activities) wakeReaders(ctx context.Context, sandboxID string) {
+	if row, err := a.deps.Ledger.LedgerSandbox(ctx, sandboxID); err == nil && row.TaskID != "" && a.deps.Wake != nil {
+		a.deps.Wake(row.TaskID)
+	}
 }
 
 // writeOff records the work as lost unless it was saved.

@@ -190,6 +190,7 @@ func TestRecordSandboxState(t *testing.T) {
 		require.NoError(t, act(b, b.activities().RecordSandboxState, contract.RecordSandboxStateInput{SandboxID: boxID, Event: event}))
 	}
 	require.Len(t, b.store.settled, 3)
+	require.Equal(t, []string{taskID}, b.woken, "streams of the task may end")
 	require.Nil(t, b.store.rows[boxID].Salvage)
 }
 

@@ -314,7 +314,15 @@ func (w *world) begin(t client.Task) string {
 	return id
 }
 
+// end ends a task and deletes its sandboxes.
 func (w *world) end(t client.Task, status task.Status) {
+	w.t.Helper()
+	w.decide(t, status)
+	w.exec(`UPDATE sandboxes SET gone_at = now() WHERE task_id = $1`, t.ID)
+}
+
+// decide ends a task whose sandboxes still exist.
+func (w *world) decide(t client.Task, status task.Status) {
 	w.t.Helper()
 	w.exec(`UPDATE attempts SET ended_at = now(), outcome = $2 WHERE task_id = $1`, t.ID, string(status))
 	w.exec(`UPDATE tasks SET status = $2, sandbox_id = NULL, queued_at = NULL, completed_at = now() WHERE id = $1`,

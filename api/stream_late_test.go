@@ -11,6 +11,8 @@ import (
 
 	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/api/client"
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // successor starts the next attempt of a task and returns its sandbox.
@@ -50,6 +52,38 @@ func TestTaskStream_LateEventsOfEarlierAttempts(t *testing.T) {
 	page := ok[client.TaskEventList](w.call(http.MethodGet, path+"/events?cursor="+*seen.NextCursor, nil), http.StatusOK)
 	require.Len(t, page.Items, 2, "pages include it too")
 	require.Equal(t, "2:2,1:2", *page.NextCursor)
+}
+
+// An agent that a user cancels reports its end after the task is cancelled, and cleanup reads the rest of its spool.
+func TestTaskStream_EndsAfterTheSandbox(t *testing.T) {
+	t.Parallel()
+	for name, over := range map[string]string{
+		"deleted":           `UPDATE sandboxes SET gone_at = now() WHERE task_id = $1`,
+		"lost":              `UPDATE sandboxes SET state = 'lost' WHERE task_id = $1`,
+		"cannot be deleted": `UPDATE attempts SET ended_at = now() - interval '11 minutes' WHERE task_id = $1`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, func(c *api.Config) { c.Open, c.StreamBeat = true, time.Minute })
+			made := w.task(newTask())
+			box := w.begin(made)
+			w.report(box, 1, "agent.started")
+			w.decide(made, task.StatusCancelled)
+			ofTask, ofSandbox := w.follow(t, "/api/v1/tasks/"+made.ID+"/stream"), w.follow(t, wire+box+"/stream")
+			defer ofTask.close()
+			defer ofSandbox.close()
+			for _, f := range []*follower{ofTask, ofSandbox} {
+				require.Equal(t, int64(1), f.event().data.Sequence)
+			}
+			w.report(box, 2, "agent.completed")
+			for _, f := range []*follower{ofTask, ofSandbox} {
+				require.Equal(t, int64(2), f.event().data.Sequence)
+			}
+			w.exec(over, made.ID)
+			w.bus.Wake(live.Task(made.ID))
+			require.Equal(t, []string{"end", "end"}, []string{ofTask.event().event, ofSandbox.event().event})
+		})
+	}
 }
 
 // TestTaskStream_EachEventOnce has three attempts that report at random, and a reader that reconnects at random.

@@ -29,8 +29,8 @@ const eventStream = "text/event-stream"
 
 // streamText describes what all streams share.
 const streamText = "Server-sent events: stored events first, then new ones, each once and in order. Comments every 15 s show that " +
-	"the stream is open. Control frames: `reset` (the cursor is unknown, all events follow), `end` (the task is done), `error` " +
-	"(a problem with status and detail ends the stream). "
+	"the stream is open. Control frames: `reset` (the cursor is unknown, all events follow), `end` (the task is done and " +
+	"its sandboxes are deleted, or 10 minutes have passed since), `error` (a problem with status and detail ends the stream). "
 
 func (a *API) registerStreams() {
 	sandboxes := a.group(tagSandboxes, "/api/v1/sandboxes")
@@ -183,13 +183,13 @@ func (a *API) taskEventsAfter(ctx context.Context, taskID string, after ingest.C
 	})
 }
 
-// taskDone returns a function that reports whether a task is final and all its attempts have ended.
+// taskDone returns a function that reports whether a task is final and its sandboxes report no more events.
 func (a *API) taskDone(organization, id string) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
 		standing, err := a.standings.ask(ctx, tenantTask{organization, id}, func(ctx context.Context, of tenantTask) (client.Standing, error) {
 			return a.deps.Tasks.TaskStatus(ctx, of.organization, of.id)
 		})
-		return standing.Status.Final() && standing.Ended, err
+		return standing.Status.Final() && standing.Silent, err
 	}
 }
 

@@ -13,10 +13,11 @@ type DiagnosisQuery struct {
 	PageRequest
 }
 
-// Standing is what a long poll reads of a task.
+// Standing is what readers of events need of a task.
 type Standing struct {
 	Status task.Status
 	Ended  bool // every attempt has ended
+	Silent bool // every attempt has ended, and no sandbox reports any more
 }
 
 // GuardianQuery selects analyses, interventions or duplicates, newest first.

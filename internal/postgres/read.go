@@ -113,10 +113,10 @@ func ofPending(c client.TaskChange) string {
 	return ""
 }
 
-// TaskStatus returns the status of a task.
+// TaskStatus returns the status of a task, and whether its events have ended.
 func (s *Store) TaskStatus(ctx context.Context, organizationID, id string) (client.Standing, error) {
 	row, err := s.q.TaskStatus(ctx, organizationID, id)
-	return client.Standing{Status: task.Status(row.Status), Ended: row.Ended},
+	return client.Standing{Status: task.Status(row.Status), Ended: row.Ended, Silent: row.Silent},
 		missing(translate("read the status of task "+id, err), "There is no task %s.", id)
 }
 

@@ -663,19 +663,24 @@ func (q *Queries) SandboxOwner(ctx context.Context, id string) (SandboxOwnerRow,
 }
 
 const taskStatus = `-- name: TaskStatus :one
-SELECT t.status, NOT EXISTS (SELECT FROM attempts a WHERE a.task_id = t.id AND a.ended_at IS NULL) AS ended
+SELECT t.status, NOT EXISTS (SELECT FROM attempts a WHERE a.task_id = t.id AND a.ended_at IS NULL) AS ended,
+    NOT EXISTS (SELECT FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
+        WHERE a.task_id = t.id AND (a.ended_at IS NULL OR s.gone_at IS NULL AND s.state <> 'lost'
+            AND a.ended_at > now() - interval '10 minutes')) AS silent
 FROM tasks t WHERE t.organization_id = $1 AND t.id = $2
 `
 
 type TaskStatusRow struct {
 	Status string
 	Ended  bool
+	Silent bool
 }
 
-// TaskStatus returns what a long poll needs: the status, and whether every attempt has ended.
+// TaskStatus returns what readers of events need: the status, whether every attempt has ended, and whether no more events
+// follow. An agent reports until its sandbox is deleted or lost. A sandbox that cannot be deleted counts for ten minutes.
 func (q *Queries) TaskStatus(ctx context.Context, organizationID string, iD string) (TaskStatusRow, error) {
 	row := q.db.QueryRow(ctx, taskStatus, organizationID, iD)
 	var i TaskStatusRow
-	err := row.Scan(&i.Status, &i.Ended)
+	err := row.Scan(&i.Status, &i.Ended, &i.Silent)
 	return i, err
 }

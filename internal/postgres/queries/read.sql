@@ -93,8 +93,12 @@ LIMIT @max_rows;
 SELECT organization_id, task_id FROM sandboxes WHERE id = @id;
 
 -- name: TaskStatus :one
--- TaskStatus returns what a long poll needs: the status, and whether every attempt has ended.
-SELECT t.status, NOT EXISTS (SELECT FROM attempts a WHERE a.task_id = t.id AND a.ended_at IS NULL) AS ended
+-- TaskStatus returns what readers of events need: the status, whether every attempt has ended, and whether no more events
+-- follow. An agent reports until its sandbox is deleted or lost. A sandbox that cannot be deleted counts for ten minutes.
+SELECT t.status, NOT EXISTS (SELECT FROM attempts a WHERE a.task_id = t.id AND a.ended_at IS NULL) AS ended,
+    NOT EXISTS (SELECT FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
+        WHERE a.task_id = t.id AND (a.ended_at IS NULL OR s.gone_at IS NULL AND s.state <> 'lost'
+            AND a.ended_at > now() - interval '10 minutes')) AS silent
 FROM tasks t WHERE t.organization_id = @organization_id AND t.id = @id;
 
 -- name: PartPulse :one
