@@ -49,6 +49,11 @@ type Sign struct {
 	ToolMS float64 `json:"tool_age_ms"`
 }
 
+// Call holds the fields of the start of a tool call.
+type Call struct {
+	Tool string `json:"tool"`
+}
+
 // Flag is a boolean that may also be sent as a string or a number.
 type Flag bool
 

@@ -243,14 +243,13 @@ func (f WhyFacts) failed() Explanation {
 
 func (f WhyFacts) age(t time.Time) time.Duration { return f.At.Sub(t) }
 
-// newest returns the newest evidence, if any. The exit of a program counts only if there is no other event.
+// newest returns the newest evidence, if any. The exit of a program and a checkpoint count only if there is no other event.
 func (f WhyFacts) newest() []Evidence {
-	for _, s := range f.Signs {
-		if s.Type != event.AgentShutdown {
-			return []Evidence{s}
-		}
+	acts := f.sign(func(s Evidence) bool { return s.Type != event.AgentShutdown && !event.Is(s.Type, event.Background) })
+	if acts == nil {
+		return f.Signs[:min(1, len(f.Signs))]
 	}
-	return f.Signs[:min(1, len(f.Signs))]
+	return acts
 }
 
 // completion returns the event with which the agent ended its work, or else the newest evidence.

@@ -2,6 +2,8 @@ package explain_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -139,9 +141,9 @@ func TestExplain_CoversEveryState(t *testing.T) {
 		"unheard":       {about(task.StatusAssigned, lives(func(p *task.Pulse) { p.Beat = -1 })), "starting", "has not reported in 1m", "omoi logs --raw T", nil},
 		"working":       {about(task.StatusRunning, lives(nil)), "running", "its last activity was 3s ago (event 9 of attempt 1).", "omoi logs -f T", []int64{9}},
 		"without pulse": {about(task.StatusRunning, nil), "running", "running in sandbox box1", "omoi logs -f T", []int64{9}},
-		"in a tool":     {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Tool, p.ToolAge, p.Work = "Bash", 40*time.Second, time.Hour })), "running", "with Bash under way for 40s", "omoi logs -f T", []int64{9}},
+		"in a tool":     {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Tool, p.ToolAge, p.Work = "Bash", 40*time.Second, time.Hour })), "running", "with Bash under way for 40s", "omoi logs -f T", nil},
 		"idle":          {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Work = time.Hour })), "stuck", "sends heartbeats and has done nothing for 1h0m", `omoi send T "<text>"`, []int64{9}},
-		"listens":       {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Waiting = 90 * time.Second })), "waiting", "waited for a message for 2m", `omoi send T "<text>"`, []int64{9}},
+		"listens":       {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Waiting = 90 * time.Second })), "waiting", "waited for a message for 2m", `omoi send T "<text>"`, nil},
 		"silent":        {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Beat = 5 * time.Minute })), "unknown", "no heartbeat for 5m, and that alone does not end it", "omoi logs --raw T", []int64{9}},
 		"intake out":    {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Beat, p.IntakeOut = 5*time.Minute, 4*time.Minute })), "unknown", "during which ingest was down for 4m", "omoi logs --raw T", []int64{9}},
 		"doubt": {about(task.StatusRunning, func(f *explain.WhyFacts) {
@@ -189,11 +191,11 @@ func TestExplain_CoversEveryState(t *testing.T) {
 		"listens, being cancelled": {about(task.StatusRunning, func(f *explain.WhyFacts) {
 			lives(func(p *task.Pulse) { p.Waiting = 90 * time.Second })(f)
 			asked("cancel", time.Second)(f)
-		}), "waiting", "; the command cancel is pending.", "omoi logs -f T", []int64{9}},
+		}), "waiting", "; the command cancel is pending.", "omoi logs -f T", nil},
 		"listens, about to be completed": {about(task.StatusRunning, func(f *explain.WhyFacts) {
 			lives(func(p *task.Pulse) { p.Waiting = 90 * time.Second })(f)
 			asked("complete", time.Second)(f)
-		}), "waiting", "; the command complete is pending.", "omoi logs -f T", []int64{9}},
+		}), "waiting", "; the command complete is pending.", "omoi logs -f T", nil},
 		"cancelled for long": {about(task.StatusRunning, asked("cancel", time.Hour)), "running", "; the command cancel is pending", "omoi doctor", []int64{9}},
 		"a status to come":   {about("dreaming", nil), "unknown", "dreaming", "omoi show T", nil},
 	} {
@@ -215,6 +217,35 @@ func TestExplain_CoversEveryState(t *testing.T) {
 
 // Whatever is put together, a task has an answer and a command.
 // A task that has its slot starts nowhere while no worker is there to start it.
+// An explanation names the event of the call or of the wait, not a checkpoint or a message after it.
+func TestExplain_NamesTheEventOfWhatItSays(t *testing.T) {
+	t.Parallel()
+	shows := func(pulse func(*task.Pulse)) explain.Explanation {
+		return explain.Explain(about(task.StatusRunning, func(f *explain.WhyFacts) {
+			lives(pulse)(f)
+			for n, eventType := range map[int64]string{
+				10: event.AgentToolUse, 11: event.AgentToolUse, 12: event.AgentWaiting, 13: event.AgentMessage, 14: event.AgentCheckpoint,
+			} {
+				tool := map[int64]string{10: "Bash", 11: "Read"}[n]
+				f.Events = append(f.Events, event.Event{Sequence: n, Type: eventType, Data: []byte(`{"tool":"` + tool + `"}`)})
+				f.Signs = append(f.Signs, explain.Evidence{Attempt: 1, Sequence: n, Type: eventType})
+			}
+			slices.SortFunc(f.Signs, func(a, b explain.Evidence) int { return int(b.Sequence - a.Sequence) })
+		}))
+	}
+	for want, pulse := range map[int64]func(*task.Pulse){
+		10: func(p *task.Pulse) { p.Tool = "Bash" },
+		12: func(p *task.Pulse) { p.Waiting = time.Minute },
+		13: nil,
+	} {
+		e := shows(pulse)
+		require.Len(t, e.Evidence, 1)
+		require.Equal(t, want, e.Evidence[0].Sequence)
+		require.Contains(t, e.Why, fmt.Sprintf("(event %d of attempt 1).", want))
+	}
+	require.Empty(t, shows(func(p *task.Pulse) { p.Tool = "Grep" }).Evidence, "its call is not among the newest events")
+}
+
 func TestExplain_StartingWithoutWorkersWaitsForThem(t *testing.T) {
 	t.Parallel()
 	slot := func(f *explain.WhyFacts) {

@@ -2,8 +2,10 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -17,7 +19,7 @@ func (f WhyFacts) live() Explanation {
 		e.State, e.Next = StandsUnknown, f.printed()
 		e.Why = task.Sentence(begun+", and its state is unknown, which alone does not end it", Reason(t.WaitingFor))
 	case p == nil && t.Group == task.GroupNeedsYou:
-		e.State, e.Next, e.Why = StandsWaiting, send(t.ID), begun+"; its agent waits for a message."
+		e.State, e.Next, e.Why, e.Evidence = StandsWaiting, send(t.ID), begun+"; its agent waits for a message.", f.wait()
 	case p == nil:
 		if t.Status == task.StatusAssigned {
 			e.State = StandsStarting
@@ -27,11 +29,12 @@ func (f WhyFacts) live() Explanation {
 	case f.Silent > 0 && p.Beat >= f.Silent:
 		return f.silent(begun)
 	case p.Waiting >= 0:
-		e.State, e.Next = StandsWaiting, send(t.ID)
+		e.State, e.Next, e.Evidence = StandsWaiting, send(t.ID), f.wait()
 		e.Why = fmt.Sprintf("%s; its agent has waited for a message for %s.", begun, rough(p.Waiting))
 	case f.Opinion != nil && f.Opinion.Steer:
 		return f.steered(begun)
 	case p.Tool != "":
+		e.Evidence = f.call(p.Tool)
 		e.Why = fmt.Sprintf("%s, with %s under way for %s.", begun, p.Tool, rough(p.ToolAge))
 	case f.NoWork > 0 && p.Work >= f.NoWork:
 		e.State, e.Next = StandsStuck, send(t.ID)
@@ -44,6 +47,35 @@ func (f WhyFacts) live() Explanation {
 }
 
 // unheard explains an attempt whose agent has not reported yet.
+// wait returns the event with which the agent began to wait for a message, if it is among the newest events.
+func (f WhyFacts) wait() []Evidence {
+	return f.sign(func(s Evidence) bool { return s.Type == event.AgentWaiting })
+}
+
+// call returns the newest call of a tool, if it is among the newest events.
+func (f WhyFacts) call(tool string) []Evidence {
+	newest := int64(0)
+	for _, e := range f.Events {
+		if called := event.Read[event.Call](e.Data).Tool; called == tool && callsTool(e.Type) {
+			newest = max(newest, e.Sequence)
+		}
+	}
+	return f.sign(func(s Evidence) bool { return s.Sequence == newest })
+}
+
+func callsTool(eventType string) bool {
+	return eventType == event.AgentToolUse || eventType == event.AgentSubagentInvoked || eventType == event.AgentSkillInvoked
+}
+
+// sign returns the newest evidence that shows something; empty if none does.
+func (f WhyFacts) sign(shows func(Evidence) bool) []Evidence {
+	n := slices.IndexFunc(f.Signs, shows)
+	if n < 0 {
+		return nil
+	}
+	return f.Signs[n : n+1]
+}
+
 func (f WhyFacts) unheard(begun string) Explanation {
 	e := Explanation{State: StandsStarting, Why: begun + "; its agent has not reported yet.", Next: f.printed()}
 	if f.Pulse.Assigned >= 0 {
