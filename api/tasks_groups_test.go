@@ -118,7 +118,9 @@ func TestTasks_AgentThatWaitsForAMessageNeedsAUser(t *testing.T) {
 		return ok[client.Task](w.call(http.MethodGet, "/api/v1/tasks/"+waits.ID, nil), http.StatusOK).Group
 	}
 	w.report(other, 1, "agent.waiting", "agent.message")
-	w.report(box, 1, "agent.message", "agent.waiting", "agent.heartbeat", "agent.checkpoint")
+	said := map[string]any{"event_type": "agent.message", "event_data": map[string]any{"content": "Which version\nof the database?"}}
+	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+box+"/events", said), http.StatusOK)
+	w.report(box, 1, "agent.thinking", "agent.waiting", "agent.heartbeat", "agent.checkpoint")
 	require.Equal(t, task.GroupNeedsYou, group())
 	got, _ := w.listed("group=needs_you")
 	require.Equal(t, []string{waits.Key}, got)
@@ -126,6 +128,9 @@ func TestTasks_AgentThatWaitsForAMessageNeedsAUser(t *testing.T) {
 	require.Equal(t, []string{waits.Key, works.Key}, got)
 	page := ok[client.Page[client.Task]](w.call(http.MethodGet, "/api/v1/tasks?group=needs_you", nil), http.StatusOK)
 	require.Contains(t, page.Items[0].Why, "wait") // the sentence, or its code
+	read, err := w.store.Tasks(t.Context(), w.org, client.TaskQuery{Groups: []string{string(task.GroupNeedsYou)}})
+	require.NoError(t, err)
+	require.Equal(t, "Which version\nof the database?", read.Items[0].Said)
 	counts := ok[client.TaskCounts](w.call(http.MethodGet, "/api/v1/tasks/counts", nil), http.StatusOK)
 	require.Equal(t, client.TaskCounts{NeedsYou: 1, Running: 1, Total: 2}, counts)
 

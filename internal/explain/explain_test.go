@@ -137,10 +137,10 @@ func TestExplain_CoversEveryState(t *testing.T) {
 		"review":          {about(pending, blocked(task.BlockedReview, nil)), "suspended", "gave no verdict: the reason (event 9 of attempt 1).", "omoi review T --approve", []int64{9}},
 		"unreached":       {about(pending, blocked(task.BlockedUnknownTooLong, nil)), "suspended", "was unreachable", "omoi retry T", []int64{9}},
 
-		"assigned":      {about(task.StatusAssigned, nil), "starting", "is starting in sandbox box1", "omoi logs -f T", []int64{9}},
+		"assigned":      {about(task.StatusAssigned, nil), "starting", "is starting (local)", "omoi logs -f T", []int64{9}},
 		"unheard":       {about(task.StatusAssigned, lives(func(p *task.Pulse) { p.Beat = -1 })), "starting", "has not reported in 1m", "omoi logs --raw T", nil},
 		"working":       {about(task.StatusRunning, lives(nil)), "running", "its last activity was 3s ago (event 9 of attempt 1).", "omoi logs -f T", []int64{9}},
-		"without pulse": {about(task.StatusRunning, nil), "running", "running in sandbox box1", "omoi logs -f T", []int64{9}},
+		"without pulse": {about(task.StatusRunning, nil), "running", "running (local)", "omoi logs -f T", []int64{9}},
 		"in a tool":     {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Tool, p.ToolAge, p.Work = "Bash", 40*time.Second, time.Hour })), "running", "with Bash under way for 40s", "omoi logs -f T", nil},
 		"idle":          {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Work = time.Hour })), "stuck", "sends heartbeats and has done nothing for 1h0m", `omoi send T "<text>"`, []int64{9}},
 		"listens":       {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Waiting = 90 * time.Second })), "waiting", "waited for a message for 2m", `omoi send T "<text>"`, nil},

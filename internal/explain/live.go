@@ -19,7 +19,8 @@ func (f WhyFacts) live() Explanation {
 		e.State, e.Next = StandsUnknown, f.printed()
 		e.Why = task.Sentence(begun+", and its state is unknown, which alone does not end it", Reason(t.WaitingFor))
 	case p == nil && t.Group == task.GroupNeedsYou:
-		e.State, e.Next, e.Why, e.Evidence = StandsWaiting, send(t.ID), begun+"; its agent waits for a message.", f.wait()
+		e.State, e.Next, e.Evidence = StandsWaiting, send(t.ID), f.wait()
+		e.Why = quoted(t.Said) + "The agent waits for a message."
 	case p == nil:
 		if t.Status == task.StatusAssigned {
 			e.State = StandsStarting
@@ -47,6 +48,19 @@ func (f WhyFacts) live() Explanation {
 }
 
 // unheard explains an attempt whose agent has not reported yet.
+// quoted returns the beginning of a text in one line, to stand before a sentence; empty if there is none.
+func quoted(text string) string {
+	const most = 200
+	line := []rune(strings.Join(strings.Fields(text), " "))
+	if len(line) > most {
+		line = append(line[:most], '…')
+	}
+	if len(line) == 0 {
+		return ""
+	}
+	return `"` + string(line) + `" `
+}
+
 // wait returns the event with which the agent began to wait for a message, if it is among the newest events.
 func (f WhyFacts) wait() []Evidence {
 	return f.sign(func(s Evidence) bool { return s.Type == event.AgentWaiting })

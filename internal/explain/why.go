@@ -32,13 +32,13 @@ func AboutToStart(t task.Task) bool {
 func whyStatus(t task.Task) string {
 	switch t.Status { //nolint:exhaustive // the others are no attempt's
 	case task.StatusAssigned:
-		return fmt.Sprintf("Attempt %d is starting in sandbox %s (%s).", t.AttemptCount, task.Deref(t.SandboxID), t.Provider)
+		return fmt.Sprintf("Attempt %d is starting (%s).", t.AttemptCount, t.Provider)
 	case task.StatusRunning:
-		return fmt.Sprintf("Attempt %d is running in sandbox %s (%s).", t.AttemptCount, task.Deref(t.SandboxID), t.Provider)
+		return fmt.Sprintf("Attempt %d is running (%s).", t.AttemptCount, t.Provider)
 	case task.StatusPendingValidation:
 		return "Work pushed to the branch; validation " + round(t) + " is starting."
 	case task.StatusValidating:
-		return fmt.Sprintf("Attempt %d validates the work in sandbox %s (%s), %s.", t.AttemptCount, task.Deref(t.SandboxID), t.Provider, round(t))
+		return fmt.Sprintf("Attempt %d validates the work (%s), %s.", t.AttemptCount, t.Provider, round(t))
 	}
 	return "The task is " + string(t.Status) + "."
 }

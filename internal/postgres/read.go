@@ -3,6 +3,8 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/omoi-dev/omoi/api/client"
@@ -53,7 +55,28 @@ func (s *Store) Tasks(ctx context.Context, organizationID string, query client.T
 	if err != nil {
 		return client.Page[task.Task]{}, translate("list tasks", err)
 	}
+	if err := s.addSaid(ctx, page.Items); err != nil {
+		return page, err
+	}
 	return page, s.addPending(ctx, page.Items)
+}
+
+// addSaid adds what the agents that wait for a message said last.
+func (s *Store) addSaid(ctx context.Context, tasks []task.Task) error {
+	of := map[string]*task.Task{}
+	for n, t := range tasks {
+		if t.Status == task.StatusRunning && t.Group == task.GroupNeedsYou {
+			of[task.Deref(t.SandboxID)] = &tasks[n]
+		}
+	}
+	if len(of) == 0 {
+		return nil
+	}
+	rows, err := s.q.LastSaid(ctx, event.AgentMessage, slices.Collect(maps.Keys(of)))
+	for _, row := range rows {
+		of[row.ID].Said = row.Content
+	}
+	return translate("read the last words of agents", err)
 }
 
 // addPending adds the commands that are not settled.

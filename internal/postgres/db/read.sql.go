@@ -66,6 +66,41 @@ func (q *Queries) CountTasks(ctx context.Context, arg CountTasksParams) ([]Count
 	return items, nil
 }
 
+const lastSaid = `-- name: LastSaid :many
+SELECT s.id, coalesce(left(e.event_data ->> 'content', 400), '')::text AS content
+FROM sandboxes s CROSS JOIN LATERAL (
+    SELECT x.event_data FROM sandbox_events x
+    WHERE x.partition_month = s.partition_month AND x.sandbox_id = s.id AND x.sequence > s.last_sequence - 200 AND x.event_type = $1
+    ORDER BY x.sequence DESC LIMIT 1) e
+WHERE s.id = ANY($2::text[])
+`
+
+type LastSaidRow struct {
+	ID      string
+	Content string
+}
+
+// LastSaid returns the beginning of what the agents of sandboxes said last, as far as it is among their newest events.
+func (q *Queries) LastSaid(ctx context.Context, message string, ids []string) ([]LastSaidRow, error) {
+	rows, err := q.db.Query(ctx, lastSaid, message, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []LastSaidRow{}
+	for rows.Next() {
+		var i LastSaidRow
+		if err := rows.Scan(&i.ID, &i.Content); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const partPulse = `-- name: PartPulse :one
 SELECT (extract(epoch FROM now() - at))::double precision AS age FROM component_heartbeats WHERE part = $1
 `

@@ -43,6 +43,15 @@ WHERE t.organization_id = @organization_id
 ORDER BY o.rank DESC, o.sort_key DESC, CASE WHEN sqlc.narg('ranks')::jsonb IS NULL THEN t.created_at END DESC, t.id DESC
 LIMIT @max_rows;
 
+-- name: LastSaid :many
+-- LastSaid returns the beginning of what the agents of sandboxes said last, as far as it is among their newest events.
+SELECT s.id, coalesce(left(e.event_data ->> 'content', 400), '')::text AS content
+FROM sandboxes s CROSS JOIN LATERAL (
+    SELECT x.event_data FROM sandbox_events x
+    WHERE x.partition_month = s.partition_month AND x.sandbox_id = s.id AND x.sequence > s.last_sequence - 200 AND x.event_type = @message
+    ORDER BY x.sequence DESC LIMIT 1) e
+WHERE s.id = ANY(@ids::text[]);
+
 -- name: CountTasks :many
 -- CountTasks filters as ReadTasks does.
 SELECT t.status, t.blocked_reason, (t.status = 'running' AND omoi_agent_waits(t.sandbox_id))::boolean AS agent_waits, count(*) AS tasks
