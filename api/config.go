@@ -76,6 +76,7 @@ type Config struct {
 	Monitoring client.MonitorConfig // as /api/v1/monitor/intelligent/status shows it
 	// Ages of an agent's newest sign of life and newest work from which on the agent is silent or stuck.
 	Silent, NoWork time.Duration
+	Idle           time.Duration // age of the wait for a message at which an attempt ends; 0: explanations do not name it
 
 	MaxTranscript int64 // maximum of one run's stored transcript in bytes, the newest lines; default 8 MiB
 }

@@ -32,7 +32,7 @@ func (a *API) whyTask(ctx context.Context, in *IDPath) (*bodyOut[client.Explanat
 		return nil, err
 	}
 	f.Down = a.outage(ctx, f.Task)
-	f.Silent, f.NoWork = a.cfg.Silent, a.cfg.NoWork
+	f.Silent, f.NoWork, f.Idle = a.cfg.Silent, a.cfg.NoWork, a.cfg.Idle
 	if n := len(f.Task.Attempts); n > 0 {
 		f.Signs = supervise.Signs(f.Task.ID, f.Task.Attempts[n-1].Number, f.Events)
 	}

@@ -169,7 +169,7 @@ func (c *core) apiConfig() api.Config {
 		ValidationRounds: cfg.Validation.MaxRounds, ValidatedTypes: words(cfg.Validation.TaskTypes),
 		ProjectSlots: cfg.Task.MaxConcurrentPerProject,
 		Retention:    retentionRules(cfg),
-		Monitoring:   monitoring(cfg), Silent: cfg.Task.HeartbeatTimeout, NoWork: cfg.Task.NoWorkTimeout,
+		Monitoring:   monitoring(cfg), Silent: cfg.Task.HeartbeatTimeout, NoWork: cfg.Task.NoWorkTimeout, Idle: cfg.Task.IdleTimeout,
 		Lease:          cfg.Test.MessageLease,
 		WebhookSecrets: webhookSecrets(cfg.GitHub), WebhookSettle: cmp.Or(cfg.Test.WebhookDebounce, api.WebhookDebounce),
 	}

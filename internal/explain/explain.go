@@ -51,6 +51,7 @@ type WhyFacts struct {
 	Down      Outage
 	Silent    time.Duration // age of the newest sign of life from which the state is unknown
 	NoWork    time.Duration // age of the newest work from which an idle agent counts as stuck
+	Idle      time.Duration // age of the wait for a message at which the attempt ends; 0: unknown
 }
 
 // Dependency is a task that another task waits for.

@@ -144,8 +144,12 @@ func TestExplain_CoversEveryState(t *testing.T) {
 		"in a tool":     {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Tool, p.ToolAge, p.Work = "Bash", 40*time.Second, time.Hour })), "running", "with Bash under way for 40s", "omoi logs -f T", nil},
 		"idle":          {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Work = time.Hour })), "stuck", "sends heartbeats and has done nothing for 1h0m", `omoi send T "<text>"`, []int64{9}},
 		"listens":       {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Waiting = 90 * time.Second })), "waiting", "waited for a message for 2m", `omoi send T "<text>"`, nil},
-		"silent":        {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Beat = 5 * time.Minute })), "unknown", "no heartbeat for 5m, and that alone does not end it", "omoi logs --raw T", []int64{9}},
-		"intake out":    {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Beat, p.IntakeOut = 5*time.Minute, 4*time.Minute })), "unknown", "during which ingest was down for 4m", "omoi logs --raw T", []int64{9}},
+		"listens, with a limit": {about(task.StatusRunning, func(f *explain.WhyFacts) {
+			lives(func(p *task.Pulse) { p.Waiting = 90 * time.Second })(f)
+			f.Idle = 10 * time.Minute
+		}), "waiting", "waited for a message for 2m, and the attempt ends after 10m.", `omoi send T "<text>"`, nil},
+		"silent":     {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Beat = 5 * time.Minute })), "unknown", "no heartbeat for 5m, and that alone does not end it", "omoi logs --raw T", []int64{9}},
+		"intake out": {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Beat, p.IntakeOut = 5*time.Minute, 4*time.Minute })), "unknown", "during which ingest was down for 4m", "omoi logs --raw T", []int64{9}},
 		"doubt": {about(task.StatusRunning, func(f *explain.WhyFacts) {
 			f.Task.WaitingFor = task.Reason{Code: task.ReasonProviderUnreachable, Detail: "the host does not report"}
 		}), "unknown", "the host does not report", "omoi logs --raw T", []int64{9}},

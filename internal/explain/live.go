@@ -31,7 +31,7 @@ func (f WhyFacts) live() Explanation {
 		return f.silent(begun)
 	case p.Waiting >= 0:
 		e.State, e.Next, e.Evidence = StandsWaiting, send(t.ID), f.wait()
-		e.Why = fmt.Sprintf("%s; its agent has waited for a message for %s.", begun, rough(p.Waiting))
+		e.Why = fmt.Sprintf("%s; its agent has waited for a message for %s%s.", begun, rough(p.Waiting), f.untilIdle())
 	case f.Opinion != nil && f.Opinion.Steer:
 		return f.steered(begun)
 	case p.Tool != "":
@@ -59,6 +59,14 @@ func quoted(text string) string {
 		return ""
 	}
 	return `"` + string(line) + `" `
+}
+
+// untilIdle returns when an attempt ends whose agent waits.
+func (f WhyFacts) untilIdle() string {
+	if f.Idle <= 0 {
+		return ""
+	}
+	return ", and the attempt ends after " + rough(f.Idle)
 }
 
 // wait returns the event with which the agent began to wait for a message, if it is among the newest events.
