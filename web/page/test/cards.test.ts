@@ -9,7 +9,7 @@ import { age, bytes, count, cutMiddle, duration, usd } from "../src/lib/format";
 import { Text } from "../src/lib/text";
 import { AttemptLog } from "../src/stream/store";
 import { Filter } from "../src/timeline/bar";
-import { cardOf, knownTypes, type Card } from "../src/timeline/cards";
+import { cardOf, knownTypes, Outcome, type Card } from "../src/timeline/cards";
 import { Diff } from "../src/timeline/details";
 import { random } from "./random";
 
@@ -61,6 +61,19 @@ test("the end of an agent says Done, unless its sender says otherwise", () => {
   expect(end({ success: false, error: "It broke." })).toEqual(["Not done", "fail"]);
   expect(end({ agent_type: "validator", success: true, validation_passed: false })).toEqual(["Changes requested", "fail"]);
   expect(end({ agent_type: "validator", validation_passed: true })).toEqual(["Passed", "done"]);
+});
+
+test("a call that a cancel ended has not failed", () => {
+  const use = event("agent.tool_use", { tool: "Bash", input: { command: "sleep 7000" } });
+  const ends = (response: object) => [event("agent.tool_completed", { tool_response: response }), event("agent.tool_result", { is_error: true })];
+  const shown = (outcome: string, response: object): string => renderToStaticMarkup(createElement(Outcome, { value: outcome }, cardOf(use, ends(response)).main));
+  const ended = { outcome: "stopped", signal: "terminated", exit_code: -1 };
+  expect(shown("cancelled", ended)).toMatch(/ended by the cancel: .*sleep 7000/);
+  expect(shown("failed", ended)).toContain("stopped: ");
+  for (const outcome of ["cancelled", "failed"]) {
+    expect(shown(outcome, ended)).not.toContain("failed");
+    expect(shown(outcome, { outcome: "exited", exit_code: 1 })).toMatch(/class="failed">failed: /);
+  }
 });
 
 test("a diff has headers before its first hunk only", () => {

@@ -14,7 +14,7 @@ import { Text } from "../lib/text";
 import { TaskEvents } from "../stream/events";
 import type { Choice } from "../timeline/bar";
 import { Timeline } from "../timeline/timeline";
-import { AskFrom } from "../timeline/cards";
+import { AskFrom, Outcome } from "../timeline/cards";
 import { Actions, type Asking } from "./actions";
 import { Change } from "./change";
 import { Composer } from "./composer";
@@ -123,11 +123,11 @@ function Loaded({ task, id }: { task: Task; id: string }): ReactNode {
         </nav>
       </div>
       {tab === "timeline" && (
-        <AskFrom value={may ? ask : undefined}>
+        <AskFrom value={may ? ask : undefined}><Outcome value={current?.outcome ?? ""}>
           <Timeline events={events} log={log} version={version} running={running} chosen={named?.attempt === attempt ? named.sequence : 0}
             numbers={search.numbers ?? false} every={search.every ?? false} only={search.only} tool={search.tool} find={search.find} choose={choose} foot={<Numbers on={search.numbers ?? false} />} />
           {!answer && <Composer task={task} to={to} />}
-        </AskFrom>
+        </Outcome></AskFrom>
       )}
       {tab === "output" && (
         <Suspense fallback={<p className="muted empty">Loading…</p>}>

@@ -10,6 +10,9 @@ import { about, Fields, output, written } from "./fields";
 /** Asks about an action that begins with a checkpoint. Undefined: the reader can do nothing here. */
 export const AskFrom = createContext<((asking: { verb: "rewind" | "fork"; checkpoint: string }) => void) | undefined>(undefined);
 
+/** How the attempt ended whose events are shown; empty: it runs. */
+export const Outcome = createContext("");
+
 /** What a row of the timeline shows. more is mounted only while the reader has it open. */
 export interface Card {
   label: string;
@@ -26,6 +29,10 @@ const line = (text: string): ReactNode => <Text of={text.split("\n", 1)[0]!} />;
 const mono = (text: string): ReactNode => <code><Text of={cutMiddle(text, 200)} /></code>;
 
 const senders: Record<string, string> = { guardian: "Guardian", system: "System", agent: "Agent message" };
+
+const shutdowns: Record<string, string> = {
+  complete: "Its work is done.", error: "It failed.", interrupted: "It was interrupted.", sigterm: "omoi asked it to stop.", gone: "The server had closed its sandbox.",
+};
 
 type Maker = (f: Fields, event: Event, ends: Event[]) => Card;
 
@@ -47,14 +54,20 @@ function failure(label: string): Maker {
 const tool: Maker = (f, _, ends) => {
   const edits = ends.filter((e) => e.event_type === "agent.file_edited").map(Fields.of);
   const done = ends.filter((e) => e.event_type !== "agent.file_edited").map(Fields.of);
-  const input = f.object("input"), failed = done.some((e) => e.is("is_error") || e.object("tool_response").is("is_error"));
+  const input = f.object("input"), stopped = done.some((e) => e.object("tool_response").text("outcome") === "stopped");
+  const failed = !stopped && done.some((e) => e.is("is_error") || e.object("tool_response").is("is_error"));
   return {
     label: f.text("tool") || "tool",
-    main: <span className={failed ? "failed" : undefined}>{failed && "failed: "}{mono(about(input))}</span>,
+    main: <span className={failed ? "failed" : undefined}>{failed && "failed: "}{stopped && <Stopped />}{mono(about(input))}</span>,
     meta: edits.length === 0 ? undefined : changed(edits),
     more: () => (edits.length > 0 && !failed ? edits.map((e, n) => <FileDiff key={n} of={e} />) : <ToolDetail input={f.get("input")} done={done} />),
   };
 };
+
+/** Says of a call that the agent did not end itself what ended it. */
+function Stopped(): ReactNode {
+  return <span className="muted">{useContext(Outcome) === "cancelled" ? "ended by the cancel: " : "stopped: "}</span>;
+}
 
 const toolEnd: Maker = (f) => ({
   label: f.text("tool") || "tool result",
@@ -178,7 +191,7 @@ const makers: Record<string, Maker> = {
   "agent.message_injected": injected,
   "agent.message_dropped": state("Message", (f) => `Not used: ${f.text("reason")}`, "fail"),
   "agent.interrupted": state("Interrupted", (f) => f.text("reason") || "The agent stopped for an interrupt.", "person"),
-  "agent.shutdown": state("Agent ended", (f) => f.text("reason")),
+  "agent.shutdown": state("Agent ended", (f) => shutdowns[f.text("reason")] ?? f.text("reason")),
   "agent.setup_started": (f) => ({ label: "Setup", main: mono(f.text("command")) }),
   "agent.setup_completed": setupEnded,
   "agent.resume_failed": failure("No session"),

@@ -45,7 +45,7 @@ function CardRow({ event, ends, endedAt, running, moment, chosen, numbers, inner
         <Main card={card} open={open} toggle={() => toggle(event.sequence)} />
       </div>
       <span className="meta">
-        {event.late && <span className="late" title="The event came after the end of its attempt, and changes no task.">late </span>}
+        {event.late && <span className="late" title="The event came after the end of its attempt, and changes no task.">after the end </span>}
         {inside > 0 && `${many(inside, "event")} · `}
         {isCall && <Took since={at} endedAt={endedAt} running={running} moment={moment} />}{isCall && card.meta !== undefined && " · "}{card.meta}
       </span>
