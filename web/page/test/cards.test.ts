@@ -11,6 +11,7 @@ import { AttemptLog } from "../src/stream/store";
 import { Filter } from "../src/timeline/bar";
 import { cardOf, knownTypes, Outcome, type Card } from "../src/timeline/cards";
 import { Diff } from "../src/timeline/details";
+import { timeOf } from "../src/timeline/fields";
 import { random } from "./random";
 
 const catalog = JSON.parse(readFileSync(new URL("../../../internal/event/catalog/catalog.json", import.meta.url), "utf8")) as
@@ -74,6 +75,11 @@ test("a call that a cancel ended has not failed", () => {
     expect(shown(outcome, ended)).not.toContain("failed");
     expect(shown(outcome, { outcome: "exited", exit_code: 1 })).toMatch(/class="failed">failed: /);
   }
+});
+
+test("a call took as long as its tool says", () => {
+  expect(timeOf([event("agent.file_edited", {}), event("agent.tool_completed", { tool_response: { duration_ms: 5003 } }), event("agent.tool_result", {})])).toBe(5003);
+  expect(timeOf([event("agent.tool_result", { result: "done" })])).toBeUndefined();
 });
 
 test("a diff has headers before its first hunk only", () => {

@@ -1,6 +1,6 @@
 import type { Event } from "../lib/api";
 import type { AttemptLog } from "../stream/store";
-import { Fields, written } from "../timeline/fields";
+import { Fields, timeOf, written } from "../timeline/fields";
 
 /** A command of the agent, or the setup step: the event that starts the command, and those that tell its result. */
 export interface Command { start: number; ends: number[] }
@@ -60,7 +60,7 @@ export function resultOf(start: Event, ends: Event[]): Result | undefined {
   return {
     exit, outcome: outcome === "exited" ? "" : outcome, printed: output, whole: whole > size + 200 ? whole : undefined, // the text for the model may have a note at its end
     failed: all.some((f) => f.is("is_error")) || own.get("success") === false || exit !== undefined && exit !== 0,
-    took: own.number("duration_ms") ?? response.number("duration_ms") ?? Date.parse(last.created_at) - Date.parse(start.created_at),
+    took: timeOf(ends) ?? Date.parse(last.created_at) - Date.parse(start.created_at),
   };
 }
 

@@ -46,6 +46,12 @@ export class Fields {
   }
 }
 
+/** How long a call took in milliseconds, as the events of its end say. */
+export function timeOf(ends: Event[]): number | undefined {
+  const says = ends.map(Fields.of).map((f) => f.number("duration_ms") ?? f.object("tool_response").number("duration_ms"));
+  return says.find((ms) => ms !== undefined);
+}
+
 /** A value as text: strings as they are, everything else as JSON. */
 export function written(value: unknown): string {
   return typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value, null, 2);

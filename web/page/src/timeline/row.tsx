@@ -5,6 +5,7 @@ import { now, useNow } from "../lib/clock";
 import { clock, date, duration, grouped, many } from "../lib/format";
 import { Text } from "../lib/text";
 import { neutral, type Card } from "./cards";
+import { timeOf } from "./fields";
 import { wholeCardOf } from "./whole";
 
 interface Props {
@@ -47,7 +48,7 @@ function CardRow({ event, ends, endedAt, running, moment, chosen, numbers, inner
       <span className="meta">
         {event.late && <span className="late" title="The event came after the end of its attempt, and changes no task.">after the end </span>}
         {inside > 0 && `${many(inside, "event")} · `}
-        {isCall && <Took since={at} endedAt={endedAt} running={running} moment={moment} />}{isCall && card.meta !== undefined && " · "}{card.meta}
+        {isCall && <Took since={at} endedAt={endedAt} own={timeOf(ends)} running={running} moment={moment} />}{isCall && card.meta !== undefined && " · "}{card.meta}
       </span>
     </div>
   );
@@ -68,10 +69,10 @@ function Main({ card, open, toggle }: { card: Card; open: boolean; toggle: () =>
   );
 }
 
-/** How long a call took, or has been running. */
-function Took({ since, endedAt, running, moment }: { since: string; endedAt: number; running: boolean; moment?: number }): ReactNode {
+/** How long a call took as its tool says, or has been running. Events that arrived together were stored at the same moment. */
+function Took({ since, endedAt, own, running, moment }: { since: string; endedAt: number; own?: number; running: boolean; moment?: number }): ReactNode {
   if (endedAt > 0) {
-    return duration(endedAt - Date.parse(since));
+    return duration(own ?? endedAt - Date.parse(since));
   }
   return running ? <Running since={since} moment={moment} /> : "no result";
 }
