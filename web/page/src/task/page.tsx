@@ -113,6 +113,7 @@ function Loaded({ task, id }: { task: Task; id: string }): ReactNode {
         {pinned !== undefined && newest > attempt && newest > began && (
           <p className="notice small">Attempt {newest} started. <Link to="." search={{ ...search, attempt: undefined }} hash="">Show</Link></p>
         )}
+        {current?.ended_at != null && attempt < newest && current.reason !== "" && <p className="notice small">Attempt {attempt} ended: <Text of={current.reason} /></p>}
         <Receipts receipts={receipts} task={task} />
         {asks && <Question task={task} log={events.log(newest)} />}
         <nav className="tabs" aria-label="Views of the task">
@@ -183,7 +184,7 @@ function Attempts({ task, attempt }: { task: Task; attempt: number }): ReactNode
         <Link key={a.number} className="attempt" to="." hash="" search={{ ...search, attempt: a.number === task.attempt_count ? undefined : a.number }}
           aria-current={a.number === attempt ? "true" : undefined} activeOptions={exactly} title={a.reason}>
           <span>{a.number} {a.kind === "first" ? "" : a.kind}</span>
-          <span className={`one-line ${a.outcome === "failed" ? "bad" : a.outcome === "completed" ? "s-done" : ""}`}>{a.outcome === "" ? "running" : a.outcome}{a.outcome === "failed" && a.failure_class !== "" ? `: ${a.failure_class.replaceAll("_", " ")}` : ""}</span>
+          <span className={`one-line ${a.outcome === "failed" ? "bad" : a.outcome === "completed" ? "s-done" : ""}`}>{a.outcome === "" ? "running" : a.outcome}{a.outcome === "failed" && <>: <Text of={a.reason || a.failure_class.replaceAll("_", " ")} /></>}</span>
         </Link>
       ))}
       <Link className="small" to="/compare" search={{ a: `${task.key}:${Math.max(1, attempt - 1)}`, b: `${task.key}:${Math.max(2, attempt)}` }}>Compare</Link>
