@@ -10,7 +10,7 @@ import { useOld } from "../lib/reach";
 import { lookOf, Status, wordOf } from "../lib/status";
 import { exactly, useTabInView } from "../lib/links";
 import { useMay } from "../lib/session";
-import { Text } from "../lib/text";
+import { Out, Text } from "../lib/text";
 import { TaskEvents } from "../stream/events";
 import type { Choice } from "../timeline/bar";
 import { Timeline } from "../timeline/timeline";
@@ -106,7 +106,7 @@ function Loaded({ task, id }: { task: Task; id: string }): ReactNode {
           <Live events={events} />
           <Actions task={task} receipts={receipts} asking={asking} ask={ask} />
         </div>
-        <p className="why-line"><Text of={why.data?.why ?? task.why} /></p>
+        <p className="why-line"><Why of={why.data?.why ?? task.why} pull={task.pull_request_url} /></p>
         {task.status === "pending" && why.data?.state === "waiting" && <p className="small" data-change><Change task={task} next={why.data.next} /></p>}
         <Facts task={task} log={events.log(newest)} />
         {task.attempts.length > 1 && <Attempts task={task} attempt={attempt} />}
@@ -140,6 +140,12 @@ function Loaded({ task, id }: { task: Task; id: string }): ReactNode {
       {tab === "details" && <div className="tab-body"><Details task={task} why={why.data} /></div>}
     </div>
   );
+}
+
+/** What the server says of a task in a sentence. It names the pull request by its address. */
+function Why({ of, pull }: { of: string; pull: string | null }): ReactNode {
+  const at = pull === null ? -1 : of.indexOf(pull);
+  return at < 0 ? <Text of={of} /> : <><Text of={of.slice(0, at)} /><Out to={pull}><Text of={pull!} /></Out><Text of={of.slice(at + pull!.length)} /></>;
 }
 
 /** What the server says of a task in a word. What is old is not said of a task that may have moved on. */
