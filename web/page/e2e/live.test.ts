@@ -40,6 +40,19 @@ test("1: a task is seen from accepted to done", async () => {
   });
 });
 
+test("1: a cancelled task is complete with the last events of its agent", async () => {
+  const task = await omoi.task("Cancel", [{ say: "I work." }, sleepForever]);
+  await on(`/tasks/${task.key}`, async ({ page }) => {
+    await page.getByText("I work.").waitFor();
+    await omoi.call("POST", `/api/v1/tasks/${task.id}/cancel`, {});
+    await page.locator(".task-title .status", { hasText: "Cancelled" }).waitFor();
+    await fact(page, "conn", "ended");
+    await complete(page, task);
+    await page.getByText("ended by the cancel:").waitFor();
+    await page.getByText("omoi asked it to stop.").waitFor();
+  });
+});
+
 test("2: the server is killed twice in mid-stream, and nothing is lost or doubled", async () => {
   const task = await omoi.task("Count", [...Array.from({ length: 60 }, (_, n) => [{ say: `line ${n}` }, { sleep_s: 0.4 }]).flat(), { complete: {} }]);
   await on(`/tasks/${task.key}`, async ({ page, allow }) => {
