@@ -146,7 +146,12 @@ func (w *taskWatch) read(ctx context.Context, all bool) (err error) {
 	defer caught(w.watches.api.log, &err)
 	topics, missed := w.news.Take()
 	if all || missed {
-		return w.sweep(ctx)
+		if err := w.sweep(ctx); err != nil {
+			return err
+		}
+	}
+	if missed {
+		w.each((*taskReader).leaveOut)
 	}
 	return w.look(ctx, w.named(topics))
 }
@@ -184,6 +189,7 @@ func (w *taskWatch) sweep(ctx context.Context) error {
 		page, err := w.tell(ctx, q, before)
 		switch {
 		case err != nil:
+			w.seen = before
 			return err
 		case page.NextCursor == nil, endedBefore(page.Items[len(page.Items)-1], time.Now().Add(-sweepEnded)):
 			w.prime()
@@ -206,6 +212,9 @@ func (w *taskWatch) tell(ctx context.Context, q client.TaskQuery, before map[str
 	q.Limit = watchPage
 	version := time.Now().UnixMicro()
 	page, err := w.watches.api.deps.Tasks.Tasks(ctx, w.organization, q)
+	if err != nil { // some tasks may lack a part
+		return page, err
+	}
 	for _, t := range page.Items {
 		content, _ := json.Marshal(explained(t)) //nolint:errchkjson // a response has the same form
 		sum, old := maphash.Bytes(w.seed, content), before[t.ID]
@@ -215,7 +224,7 @@ func (w *taskWatch) tell(ctx context.Context, q client.TaskQuery, before map[str
 		frame := fmt.Appendf(nil, "event: task\ndata: {\"version\":%d,\"task\":%s}\n\n", version, content)
 		w.each(func(r *taskReader) { r.put(t, frame) })
 	}
-	return page, err
+	return page, nil
 }
 
 // prime lets the readers begin after the first sweep: from now on each difference is a change.

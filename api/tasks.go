@@ -18,6 +18,7 @@ import (
 	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -117,6 +118,7 @@ func explained(t client.Task) client.Task {
 	for n, a := range t.Attempts {
 		t.Attempts[n].EndReason.Message = explain.Reason(a.EndReason)
 	}
+	t.Said = redact.Scrub(t.Said, nil)
 	t.Why = explain.Why(t, explain.Outage{})
 	return t
 }

@@ -47,7 +47,6 @@ func (f WhyFacts) live() Explanation {
 	return e
 }
 
-// unheard explains an attempt whose agent has not reported yet.
 // quoted returns the beginning of a text in one line, to stand before a sentence; empty if there is none.
 func quoted(text string) string {
 	const most = 200
@@ -98,6 +97,7 @@ func (f WhyFacts) sign(shows func(Evidence) bool) []Evidence {
 	return f.Signs[n : n+1]
 }
 
+// unheard explains an attempt whose agent has not reported yet.
 func (f WhyFacts) unheard(begun string) Explanation {
 	e := Explanation{State: StandsStarting, Why: begun + "; its agent has not reported yet.", Next: f.printed()}
 	if f.Pulse.Assigned >= 0 {

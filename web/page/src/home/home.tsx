@@ -49,7 +49,7 @@ function ListOf({ search, counts, changes }: { search: HomeSearch; counts: Count
     return <Empty search={search} />;
   }
   const more = live.hasNextPage ? live : past;
-  return <Sorted tasks={[...live.items, ...past.items]} counts={counts} more={more.hasNextPage && !more.isFetchingNextPage ? () => void more.fetchNextPage() : undefined} />;
+  return <Sorted tasks={[...live.items, ...past.items]} counts={counts} more={more.hasNextPage && !more.isFetching ? () => void more.fetchNextPage() : undefined} />;
 }
 
 /** Orders tasks, and keeps the order while a reader points at the list or moves in it. */

@@ -28,7 +28,7 @@ export function useTasks(search: HomeSearch, groups: readonly { id: GroupID }[],
     const seen = new Set<string>(); // a task that changes between two pages may be on both
     return inQueue((used ? query.data?.pages.flatMap((p) => p.items) ?? [] : []).filter((t) => !seen.has(t.id) && seen.add(t.id)));
   }, [query.data, used]);
-  const concerns = (task?: Task): boolean => used && (task === undefined || mine.some((g) => g === task.group) || items.some((t) => t.id === task.id));
+  const concerns = (task?: Task): boolean => used && (task === undefined || query.isFetching || mine.some((g) => g === task.group) || items.some((t) => t.id === task.id));
   useRefresh(changes, concerns, query, every * Math.max(1, query.data?.pages.length ?? 1));
   return { ...query, items, used };
 }
