@@ -66,7 +66,7 @@ func judged(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if err := flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0))); err != nil { // tests wait for other processes; -parallel wins
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil { // tests wait for other processes; -parallel wins
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
