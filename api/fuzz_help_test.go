@@ -12,7 +12,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/api/client"
+	apitest "github.com/omoi-dev/omoi/internal/testkit/api"
 )
+
+// openToAny starts a server without authentication, to which sandboxes send what they like.
+func openToAny(tb testing.TB) *world {
+	tb.Helper()
+	w := open(tb)
+	w.senders = apitest.AnySenders
+	return w
+}
 
 // Encodings of a body.
 const (

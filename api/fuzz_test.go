@@ -44,13 +44,14 @@ func oldestEvents() []string {
 // trace, and other sandboxes are not affected.
 func FuzzEvent(f *testing.F) {
 	for n, body := range oldestEvents() {
+		f.Add([]byte(body), byte(plainBody), "")
 		f.Add([]byte(body), byte(n%packings), "")
 	}
 	f.Add([]byte(`{"event_type":"x"}`), byte(0), "key-1")
 	f.Add([]byte{45, 48, 46}, byte(0x80), "")
 	f.Add([]byte(`{"event_type":"x","event_data":{"a":"v1.`+"\xff"+`.0123456789012345678901234567890123456789"}}`),
 		byte(0), "")
-	w := open(f)
+	w := openToAny(f)
 	f.Fuzz(func(t *testing.T, body []byte, how byte, key string) {
 		if !isHeader(key) {
 			t.Skip("no client sends such a header")
@@ -84,7 +85,9 @@ func FuzzEvent(f *testing.F) {
 // FuzzBatch checks the same for batches, and their sequences.
 func FuzzBatch(f *testing.F) {
 	for n, body := range oldestEvents() {
-		f.Add([]byte(`{"spool_id":"s","first":1,"events":[`+body+`,{"event_type":"heartbeat"}]}`), byte(n%packings))
+		batch := []byte(`{"spool_id":"s","first":1,"events":[` + body + `,{"event_type":"heartbeat"}]}`)
+		f.Add(batch, byte(plainBody))
+		f.Add(batch, byte(n%packings))
 	}
 	for _, body := range []string{
 		`{"spool_id":"s","first":1,"events":[]}`, `{"spool_id":"s","first":2,"events":[{"event_type":"x"}]}`,
@@ -96,7 +99,7 @@ func FuzzBatch(f *testing.F) {
 		f.Add([]byte(body), byte(0))
 	}
 	f.Add([]byte{0, 27, 28, 26, 45, 48, 46, 3, 1}, byte(0x80))
-	w := open(f)
+	w := openToAny(f)
 	f.Fuzz(func(t *testing.T, body []byte, how byte) {
 		body = spelled(body, how)
 		box := w.box(t)
@@ -133,7 +136,7 @@ func FuzzMessage(f *testing.F) {
 		f.Add([]byte(body), byte(n%packings))
 	}
 	f.Add([]byte{49, 4, 30, 35, 1}, byte(0x80))
-	w := open(f)
+	w := openToAny(f)
 	f.Fuzz(func(t *testing.T, body []byte, how byte) {
 		body = spelled(body, how)
 		box := w.box(t)

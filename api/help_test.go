@@ -29,6 +29,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
+	apitest "github.com/omoi-dev/omoi/internal/testkit/api"
 	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 	"github.com/omoi-dev/omoi/internal/token"
 	"github.com/omoi-dev/omoi/internal/wait"
@@ -56,6 +57,7 @@ type world struct {
 	flow  *flow
 
 	schedules *schedules
+	senders   apitest.Senders // of the events
 }
 
 // repos has one repository, and another one without a credential.
@@ -257,7 +259,7 @@ func (w *world) call(method, path string, body any, headers ...string) answer {
 	defer func() { _ = res.Body.Close() }()
 	got, err := io.ReadAll(res.Body)
 	require.NoError(w.t, err)
-	judge(w.t, res, got)
+	judge(w.t, w.senders, res, got)
 	return answer{t: w.t, status: res.StatusCode, header: res.Header, body: got}
 }
 

@@ -11,12 +11,12 @@ import (
 )
 
 // judge fails the test if a response violates the committed OpenAPI document, which leaves out the files of the page.
-func judge(tb testing.TB, res *http.Response, body []byte) {
+func judge(tb testing.TB, from apitest.Senders, res *http.Response, body []byte) {
 	tb.Helper()
 	if res.Header.Get("Content-Security-Policy") == ui.Policy {
 		return
 	}
-	doc, err := apitest.Load("openapi.json")
+	doc, err := apitest.Load("openapi.json", from)
 	require.NoError(tb, err)
 	require.NoError(tb, doc.Answer(res, body))
 }

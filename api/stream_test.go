@@ -19,6 +19,7 @@ import (
 	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/task"
+	apitest "github.com/omoi-dev/omoi/internal/testkit/api"
 )
 
 // frame is one server-sent event, or a comment.
@@ -54,7 +55,7 @@ func (w *world) follow(t *testing.T, path string, headers ...string) *follower {
 	described, err := theAsyncAPI()
 	require.NoError(t, err)
 	f.check = func(raw []byte) {
-		judge(t, res, raw)
+		judge(t, apitest.GoodSenders, res, raw)
 		require.NoError(t, described.stream(req.URL.Path, raw))
 	}
 	return f

@@ -65,7 +65,7 @@ func TestAnswersAreHeldAgainstTheDocument(t *testing.T) {
 				_, _ = io.WriteString(w, c.body)
 			}))
 			defer server.Close()
-			doc, err := apitest.Load(file)
+			doc, err := apitest.Load(file, apitest.GoodSenders)
 			require.NoError(t, err)
 			through := apitest.NewTransport(doc, server.Client().Transport)
 			req, err := http.NewRequestWithContext(t.Context(), c.method, server.URL+c.path, http.NoBody)

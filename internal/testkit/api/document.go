@@ -26,26 +26,41 @@ type Document struct {
 	frame   *openapi3.SchemaRef // of the data of a frame of a stream
 }
 
-// Load reads the document in a file, once a process.
-func Load(file string) (*Document, error) {
+// Senders says what the senders of events do in a test.
+type Senders int
+
+// Senders of events.
+const (
+	GoodSenders Senders = iota // send events of a known type as the document describes them
+	AnySenders                 // may send any fields, which omoi stores as they are
+)
+
+// Load reads the document in a file, once a process for each kind of senders.
+func Load(file string, from Senders) (*Document, error) {
 	loaded.Lock()
 	defer loaded.Unlock()
-	if known := loaded.documents[file]; known != nil {
+	key := reading{file, from}
+	if known := loaded.documents[key]; known != nil {
 		return known, nil
 	}
-	doc, err := load(file)
+	doc, err := load(file, from)
 	if err == nil {
-		loaded.documents[file] = doc
+		loaded.documents[key] = doc
 	}
 	return doc, err
 }
 
+type reading struct {
+	file string
+	from Senders
+}
+
 var loaded = struct { //nolint:gochecknoglobals // reading one takes a while, and tests are many
 	sync.Mutex
-	documents map[string]*Document
-}{documents: map[string]*Document{}}
+	documents map[reading]*Document
+}{documents: map[reading]*Document{}}
 
-func load(file string) (*Document, error) {
+func load(file string, from Senders) (*Document, error) {
 	openapi3filter.RegisterBodyDecoder(eventStream, openapi3filter.FileBodyDecoder)
 	doc, err := openapi3.NewLoader().LoadFromFile(file)
 	if err != nil {
@@ -55,20 +70,20 @@ func load(file string) (*Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("route by the OpenAPI document: %w", err)
 	}
-	closeAnswers(doc.Components.Schemas)
+	closeAnswers(doc.Components.Schemas, from)
 	schemas, err := NewSchemas(doc)
 	return &Document{router: router, schemas: schemas, frame: doc.Components.Schemas["Event"]}, err
 }
 
 // closeAnswers makes a fault of what the document permits, and omoi does not do: an answer with properties that the document does not
-// name, and an event of a known type whose fields are of other types.
-func closeAnswers(schemas openapi3.Schemas) {
+// name, and, of good senders, an event of a known type whose fields are of other types.
+func closeAnswers(schemas openapi3.Schemas, from Senders) {
 	for name, schema := range schemas {
 		part := strings.HasSuffix(name, "Base") // closed by the whole
 		if s := schema.Value; len(s.Properties) > 0 && !part && s.AdditionalProperties == (openapi3.AdditionalProperties{}) {
 			s.AdditionalProperties = openapi3.AdditionalProperties{Has: new(false)}
 		}
-		if not := schema.Value.Not; not != nil && not.Value != nil {
+		if not := schema.Value.Not; from == GoodSenders && not != nil && not.Value != nil {
 			not.Value.AnyOf = typesOnly(not.Value.AnyOf)
 		}
 	}
