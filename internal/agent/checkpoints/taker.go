@@ -191,11 +191,11 @@ func (t *taker) take(ctx context.Context, how reading, quiet func() bool) (c tak
 	return c, t.commit(ctx, &c, index, state)
 }
 
-// files reads the work tree until no tool was called or ended meanwhile. At rest the files are those of the last reading, unless a
-// change was reported.
+// files reads the work tree until no tool was called or ended meanwhile. At rest the files are those of the last reading, unless
+// they changed since.
 func (t *taker) files(ctx context.Context, how reading, quiet func() bool) (err error) {
 	quiet()
-	if how == atRest && t.snap.Tree != "" && !t.tracker.Dirty() {
+	if how == atRest && t.snap.Tree != "" && !t.tracker.Dirty(t.snap) {
 		if t.tracker.Stats().Watches > 0 {
 			t.snap.At = time.Now()
 		}

@@ -23,7 +23,8 @@ type bed struct {
 	*track.Tracker
 
 	truth *gitcmd.Shadow
-	last  string // tree of the last call of changed
+	last  string         // tree of the last call of changed
+	taken track.Snapshot // the last one
 }
 
 // never is long enough that no scan is due by itself.
@@ -120,8 +121,12 @@ func (b *bed) take() track.Snapshot {
 	snap, err := b.Take(b.t.Context())
 	require.NoError(b.t, err)
 	require.False(b.t, snap.Torn)
+	b.taken = snap
 	return snap
 }
+
+// dirty reports whether files may have changed since the last take.
+func (b *bed) dirty() bool { return b.Dirty(b.taken) }
 
 // same takes a tree that must be the true one.
 func (b *bed) same() track.Snapshot {
@@ -135,7 +140,7 @@ func (b *bed) same() track.Snapshot {
 // the end of its writing is reported late.
 func (b *bed) clean() {
 	b.t.Helper()
-	require.Eventually(b.t, func() bool { return !b.Dirty() || b.take().Tree == "" }, time.Minute, 10*time.Millisecond)
+	require.Eventually(b.t, func() bool { return !b.dirty() || b.take().Tree == "" }, time.Minute, 10*time.Millisecond)
 }
 
 func (b *bed) want() string {

@@ -26,7 +26,7 @@ func TestTake_SeesEachChange(t *testing.T) {
 	b.write("new/x", "5\n")
 	b.write("new/x.log", "6\n")
 	require.NoError(t, os.Rename(b.path("dir"), b.path("moved")))
-	require.True(t, b.Dirty())
+	require.True(t, b.dirty())
 	require.Equal(t, []string{"a", "dir/b", "dir/c", "moved/b", "moved/c", "new/x"}, b.changed(b.same()))
 	require.Empty(t, b.changed(b.same()))
 	b.write("moved/b", "7\n") // the watch has moved too
@@ -214,7 +214,7 @@ func TestTake_RepositoriesInside(t *testing.T) {
 	b.write("sub/x", "3\n")
 	b.write("sub/deep/y", "4\n")
 	want := b.want()
-	require.True(t, b.Dirty())
+	require.True(t, b.Dirty(snap))
 	require.Eventually(t, func() bool { return b.take().Tree == want }, time.Minute, 10*time.Millisecond)
 	b.clean()
 	require.Zero(t, b.Stats().Found)
@@ -237,7 +237,7 @@ func TestTake_WatchesRefused(t *testing.T) {
 	require.Zero(t, b.Stats().Watches)
 	first := b.take()
 	b.write("dir/b", "3\n")
-	require.False(t, b.Dirty())
+	require.False(t, b.dirty())
 	require.Equal(t, first, b.take(), "no scan is due")
 	snap, err := b.Scan(t.Context())
 	require.NoError(t, err)
@@ -247,7 +247,7 @@ func TestTake_WatchesRefused(t *testing.T) {
 
 	b.open(gitcmd.Caps{}, func(c *track.Config) { c.Watches, c.Scan = 1, 1 })
 	b.write("dir/b", "4\n")
-	require.Eventually(t, b.Dirty, time.Minute, time.Millisecond)
+	require.Eventually(t, b.dirty, time.Minute, time.Millisecond)
 	b.same()
 }
 
@@ -280,7 +280,7 @@ func TestTake_AfterCancel(t *testing.T) {
 	cancel()
 	_, err := b.Take(ctx)
 	require.ErrorIs(t, err, context.Canceled)
-	require.True(t, b.Dirty())
+	require.True(t, b.dirty())
 	require.Equal(t, []string{"new"}, b.changed(b.same()))
 }
 

@@ -139,15 +139,15 @@ func (t *Tracker) Scan(ctx context.Context) (Snapshot, error) {
 	return t.take(ctx, true)
 }
 
-// Dirty reports whether the next Take may return another tree. Changes that only a scan sees do not count. Without watches, Dirty
-// reports whether a scan is due.
-func (t *Tracker) Dirty() bool {
+// Dirty reports whether the next Take may return other files than an earlier snapshot has: a [View] may have read changes since. Changes
+// that only a scan sees do not count. Without watches, Dirty reports whether a scan is due.
+func (t *Tracker) Dirty(since Snapshot) bool {
 	<-t.free
 	defer t.unlock()
 	if t.watch == nil {
 		return t.due()
 	}
-	return t.wanted || t.torn || t.watch.dirty()
+	return t.wanted || t.torn || t.root.id != since.Tree || !slices.Equal(t.skipped(), since.Skipped) || t.watch.dirty()
 }
 
 // Stats returns the counters.
