@@ -9,10 +9,11 @@ import (
 	"io"
 )
 
-// Bounds of what the objects of a pack inflate to. Git needs memory for an object.
+// Bounds of the objects of a pack, and of what they inflate to. Git needs memory for each object, and for the content of one.
 const (
 	MaxObject  = 512 << 20 // bytes of one object
 	MaxObjects = 8 << 30   // bytes of all objects
+	maxCount   = 4 << 20   // objects
 )
 
 // ErrInflates reports that the objects of a pack are too large.
@@ -28,7 +29,11 @@ func CheckPack(pack io.Reader, idBytes int) error {
 	if _, err := io.ReadFull(p.in, head[:]); err != nil || string(head[:4]) != "PACK" {
 		return errDamaged
 	}
-	for n := range binary.BigEndian.Uint32(head[8:]) {
+	count := binary.BigEndian.Uint32(head[8:])
+	if count > maxCount {
+		return ErrInflates
+	}
+	for n := range count {
 		if err := p.object(); err != nil {
 			return fmt.Errorf("object %d: %w", n+1, err)
 		}

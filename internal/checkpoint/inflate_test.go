@@ -72,6 +72,7 @@ func TestCheckPack_RefusesWhatInflatesTooMuch(t *testing.T) {
 	for why, in := range map[string]io.Reader{
 		"a blob of 3 GiB":       pack(object(blob, 3<<30, "", nil)),
 		"a delta with a result": pack(object(idDelta, uint64(len(long)), strings.Repeat("i", 20), long)),
+		"too many objects":      strings.NewReader("PACK\x00\x00\x00\x02\x00\x40\x00\x01"),
 		"one with an offset":    pack(object(offsetDelta, uint64(len(long)), "\x05", long)),
 	} {
 		require.ErrorIs(t, checkpoint.CheckPack(in, 20), checkpoint.ErrInflates, why)

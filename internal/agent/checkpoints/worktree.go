@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -52,11 +53,34 @@ func hold(ctx context.Context, shadow *gitcmd.Shadow, from checkpoint.Checkpoint
 // boundFactor is how much more than one checkpoint may add is accepted: each may add files to those of the one before.
 const boundFactor = 10
 
-// Bounded returns an error if the files of a checkpoint that differ from its head exceed [boundFactor] times the limits of omoi-agent:
-// its sender lied. git has the objects of the checkpoint.
-func Bounded(ctx context.Context, git gitcmd.Git, from checkpoint.Checkpoint) error {
+// Bounded returns an error if the head or the files of a checkpoint exceed those of a commit that the agent did not make by more than
+// [boundFactor] times the limits of omoi-agent: the sender of the checkpoint lied. git has the objects of the checkpoint. An empty or
+// missing base has no files.
+func Bounded(ctx context.Context, git gitcmd.Git, from checkpoint.Checkpoint, base string) (err error) {
+	if base != "" {
+		base = git.Commit(ctx, base)
+	}
+	if base == "" {
+		if base, err = git.Run(ctx, "hash-object", "-t", "tree", "/dev/null"); err != nil {
+			return err
+		}
+	}
+	own, err := countFiles(ctx, git, base, math.MaxInt)
+	for _, tree := range []string{from.Head, from.Commit + ":" + entryWork} {
+		if err == nil && tree != "" {
+			err = bounded(ctx, git, base, tree, own)
+		}
+	}
+	return err
+}
+
+// bounded checks the number of files first: git diff-tree holds all names in memory before it prints the first one.
+func bounded(ctx context.Context, git gitcmd.Git, base, tree string, own int) error {
 	most, sizes := (gitcmd.Caps{}).WithDefaults(), &bytes.Buffer{}
-	ids, err := changedFiles(ctx, git, from, boundFactor*most.Files)
+	if _, err := countFiles(ctx, git, tree, own+boundFactor*most.Files); err != nil {
+		return err
+	}
+	ids, err := changedFiles(ctx, git, base, tree, boundFactor*most.Files)
 	if err == nil {
 		err = git.Stream(ctx, ids, sizes, "cat-file", "--batch-check=%(objectsize)")
 	}
@@ -73,18 +97,35 @@ func Bounded(ctx context.Context, git gitcmd.Git, from checkpoint.Checkpoint) er
 	return nil
 }
 
-// changedFiles returns the IDs of the files that differ from the head, and an error if there are more than most.
-func changedFiles(ctx context.Context, git gitcmd.Git, from checkpoint.Checkpoint, most int) (ids *bytes.Buffer, err error) {
-	before := from.Head
-	if before == "" {
-		if before, err = git.Run(ctx, "hash-object", "-t", "tree", "/dev/null"); err != nil {
-			return nil, err
-		}
+// countFiles returns the number of files of a tree, and an error if there are more than most.
+func countFiles(ctx context.Context, git gitcmd.Git, tree string, most int) (int, error) {
+	c := counter{left: most}
+	err := git.Stream(ctx, nil, &c, "ls-tree", "-r", "-z", "--full-tree", "--name-only", tree)
+	if c.left < 0 {
+		err = errFiles
 	}
+	return most - c.left, err
+}
+
+var errFiles = errors.New("the checkpoint exceeds the limits: it has too many files")
+
+// counter counts names, and fails when there are too many, which ends git.
+type counter struct{ left int }
+
+// Write implements [io.Writer].
+func (c *counter) Write(p []byte) (int, error) {
+	if c.left -= bytes.Count(p, []byte{0}); c.left < 0 {
+		return 0, errFiles
+	}
+	return len(p), nil
+}
+
+// changedFiles returns the IDs of the files that differ from a base, and an error if there are more than most.
+func changedFiles(ctx context.Context, git gitcmd.Git, base, tree string, most int) (ids *bytes.Buffer, err error) {
 	raw, in := io.Pipe()
 	defer func() { _ = raw.Close() }() // ends git
 	go func() {
-		in.CloseWithError(git.Stream(ctx, nil, in, "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--diff-filter=d", before, from.Commit+":"+entryWork))
+		in.CloseWithError(git.Stream(ctx, nil, in, "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--diff-filter=d", base, tree))
 	}()
 	fields, ids := bufio.NewReader(raw), &bytes.Buffer{}
 	for n := 0; n <= most; {

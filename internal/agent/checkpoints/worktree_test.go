@@ -144,7 +144,7 @@ func TestBounded_RefusesACheckpointAboveTheLimits(t *testing.T) {
 	for n := range 200_001 {
 		fmt.Fprintf(&many, "100644 blob %s\t%06d\n", small, n)
 	}
-	for why, entries := range map[string]string{"too large": "100644 blob " + large + "\tlarge\n", "more than 200000 changed files": many.String(), "": "100644 blob " + small + "\tsmall\n"} {
+	for why, entries := range map[string]string{"too large": "100644 blob " + large + "\tlarge\n", "files": many.String(), "": "100644 blob " + small + "\tsmall\n"} {
 		tree := r.command("mktree")
 		tree.Stdin = strings.NewReader(entries)
 		work, err := tree.Output()
@@ -154,16 +154,44 @@ func TestBounded_RefusesACheckpointAboveTheLimits(t *testing.T) {
 		id, err := top.Output()
 		require.NoError(t, err)
 		commit := r.git(r.work, "commit-tree", strings.TrimSpace(string(id)), "-p", head, "-m", "checkpoint")
-		for _, before := range []string{head, ""} {
-			err = checkpoints.Bounded(t.Context(), gitcmd.Repository(r.work), checkpoint.Checkpoint{Sealed: checkpoint.Sealed{Commit: commit, Head: before}})
-			if why == "" {
-				require.NoError(t, err)
-				continue
+		own := r.git(r.work, "commit-tree", strings.TrimSpace(string(work)), "-p", head, "-m", "of the agent")
+		for _, from := range []checkpoint.Sealed{{Commit: commit, Head: head}, {Commit: commit}, {Commit: commit, Head: own}} {
+			for _, base := range []string{head, "", strings.Repeat("a", len(head))} {
+				err = checkpoints.Bounded(t.Context(), gitcmd.Repository(r.work), checkpoint.Checkpoint{Sealed: from}, base)
+				if why == "" {
+					require.NoError(t, err)
+					continue
+				}
+				require.ErrorContains(t, err, "the checkpoint exceeds the limits", why)
+				require.ErrorContains(t, err, why)
 			}
-			require.ErrorContains(t, err, "the checkpoint exceeds the limits", why)
-			require.ErrorContains(t, err, why)
 		}
 	}
+}
+
+// The objects of such a tree are few, and Git would hold the names of all its files in memory.
+func TestBounded_StopsToReadATreeOfEndlessFiles(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "sha1")
+	head := r.git(r.work, "rev-parse", "HEAD")
+	entries := "100644 blob " + r.git(r.work, "hash-object", "-w", "kept.txt") + "\tf\n"
+	for range 12 {
+		tree := r.command("mktree")
+		tree.Stdin = strings.NewReader(entries)
+		id, err := tree.Output()
+		require.NoError(t, err)
+		entries = ""
+		for name := range 10 {
+			entries += fmt.Sprintf("040000 tree %s\t%d\n", strings.TrimSpace(string(id)), name)
+		}
+	}
+	top := r.command("mktree")
+	top.Stdin = strings.NewReader("040000 tree " + strings.Fields(entries)[2] + "\twork\n")
+	id, err := top.Output()
+	require.NoError(t, err)
+	commit := r.git(r.work, "commit-tree", strings.TrimSpace(string(id)), "-p", head, "-m", "checkpoint")
+	err = checkpoints.Bounded(t.Context(), gitcmd.Repository(r.work), checkpoint.Checkpoint{Sealed: checkpoint.Sealed{Commit: commit, Head: head}}, head)
+	require.ErrorContains(t, err, "too many files")
 }
 
 func TestGive_IsTheNextCheckpoint(t *testing.T) {

@@ -71,6 +71,9 @@ func (c *copyOf) commitOf(ctx context.Context, from client.Checkpoint) (string, 
 	return c.git(ctx, args...)
 }
 
+// biggestDiff is the size from which Git compares a file as a whole: lines of an agent's file may cost it a hundred times their size.
+const biggestDiff = "8m"
+
 // diffBetween prints what changed between two checkpoints; an empty to is the newest one.
 func (s *session) diffBetween(ctx context.Context, api *client.Client, t client.Task, from, to string) error {
 	c, err := s.openCopy(ctx, t)
@@ -85,7 +88,7 @@ func (s *session) diffBetween(ctx context.Context, api *client.Client, t client.
 	if err != nil {
 		return err
 	}
-	diff, err := c.raw(ctx, "diff-tree", "-r", "-p", "-M", "--binary", "--no-color", "--no-ext-diff", "--no-textconv", a.Commit+":work", b.Commit+":work")
+	diff, err := c.raw(ctx, "-c", "core.bigFileThreshold="+biggestDiff, "diff-tree", "-r", "-p", "-M", "--binary", "--no-color", "--no-ext-diff", "--no-textconv", a.Commit+":work", b.Commit+":work")
 	if err != nil {
 		return fmt.Errorf("compare checkpoints %s and %s: %s", a.ID, b.ID, gitError(err))
 	}
@@ -127,7 +130,7 @@ func (c *copyOf) unpack(ctx context.Context, api *client.Client, at string) (cli
 			}
 		}
 	}
-	return last, c.unreadable(last, checkpoints.Bounded(ctx, gitcmd.Repository(c.top), last))
+	return last, c.unreadable(last, checkpoints.Bounded(ctx, gitcmd.Repository(c.top), last, task.Deref(c.t.Base)))
 }
 
 // unreadable returns the error for a checkpoint that cannot be read; nil for none.
@@ -172,7 +175,7 @@ func (c *copyOf) unpackOne(ctx context.Context, api *client.Client, one client.C
 		return c.unreadable(one, err)
 	}
 	cmd := exec.CommandContext(ctx, "git", "index-pack", "--stdin", "--fix-thin", "--strict") // may fetch a missing object of a partial clone
-	cmd.Dir, cmd.Stdin = c.top, pack
+	cmd.Dir, cmd.Stdin, cmd.Env = c.top, pack, append(os.Environ(), "GIT_ALLOC_LIMIT=1g")
 	_, err = cmd.Output()
 	return c.unreadable(one, err)
 }
