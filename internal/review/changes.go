@@ -15,6 +15,7 @@ import (
 const (
 	maxFiles = 3000     // in a list
 	maxList  = 32 << 20 // bytes of all names
+	maxTree  = 64 << 20 // bytes of the entries of all files of a tree, some 60 and the path each
 	maxLists = 8        // that a copy remembers
 	linkMode = "160000" // of a submodule
 	noMode   = "000000" // of a file that does not exist
@@ -55,6 +56,11 @@ func (o *objects) changes(ctx context.Context, from, to Point) (out Changes, err
 }
 
 func (o *objects) list(ctx context.Context, at trees) (out Changes, err error) {
+	for _, tree := range []string{at.from, at.to} {
+		if err := o.bounded(ctx, tree); err != nil {
+			return out, err
+		}
+	}
 	fields, err := o.diffTree(ctx, at, "--raw")
 	if err != nil {
 		return out, err
@@ -71,6 +77,30 @@ func (o *objects) list(ctx context.Context, at trees) (out Changes, err error) {
 		count(&out, fields)
 	}
 	return out, o.weigh(ctx, out.Files)
+}
+
+// bounded checks that a tree is not too large: a few objects can be a tree of endless files, and git diff-tree holds all of them in memory.
+func (o *objects) bounded(ctx context.Context, tree string) error {
+	entries := &counted{left: maxTree}
+	err := o.pipe(ctx, nil, entries, "ls-tree", "-r", "-z", tree)
+	if entries.left < 0 {
+		return tooLarge("The names of all files have more than %d bytes.", maxTree)
+	}
+	if gitproc.ExitCode(err) > 0 {
+		return damaged("this comparison", err)
+	}
+	return err
+}
+
+// counted is a writer that keeps nothing, and fails behind a number of bytes.
+type counted struct{ left int64 }
+
+// Write implements [io.Writer].
+func (c *counted) Write(p []byte) (int, error) {
+	if c.left -= int64(len(p)); c.left < 0 {
+		return 0, errTooLarge
+	}
+	return len(p), nil
 }
 
 // diffTree returns the fields that git prints of the files that differ.

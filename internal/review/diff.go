@@ -39,8 +39,8 @@ func (s *Service) Diff(ctx context.Context, t task.Task, from, to Point, q DiffQ
 // fileDiff compares the contents of a file by their IDs, so that no name reaches git.
 func (o *objects) fileDiff(ctx context.Context, c FileChange, q DiffQuery) (FileDiff, error) {
 	out := FileDiff{File: c, Hunks: []Hunk{}, Offset: q.Offset}
-	if max(task.Deref(c.OldBytes), task.Deref(c.NewBytes)) > maxFile {
-		return out, tooLarge("File %q has more than %d bytes.", clip(c.Path), maxFile)
+	if max(task.Deref(c.OldBytes), task.Deref(c.NewBytes)) > maxLines {
+		return out, tooLarge("File %q has more than %d bytes.", clip(c.Path), maxLines)
 	}
 	if c.Binary || c.Submodule || c.OldObject == c.NewObject {
 		return out, nil

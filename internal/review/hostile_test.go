@@ -3,6 +3,7 @@ package review_test
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,6 +115,34 @@ func TestBring_LimitsTheBytesOfPacks(t *testing.T) {
 	r.store.all[0].PackBytes = checkpoint.MaxPack + 1
 	kind, said = r.refused()
 	require.Equal(t, task.KindFilesTooLarge, kind, said)
+}
+
+// The objects of such a tree are few.
+func TestChanges_LimitsTheFilesOfATree(t *testing.T) {
+	t.Parallel()
+	r := setup(t)
+	tree := r.git([]byte("100644 blob "+r.git([]byte("x"), "hash-object", "-w", "--stdin")+"\tf\n"), "mktree")
+	for range 12 {
+		var entries strings.Builder
+		for name := range 10 {
+			fmt.Fprintf(&entries, "040000 tree %s\t%d\n", tree, name)
+		}
+		tree = r.git([]byte(entries.String()), "mktree")
+	}
+	r.seal(tree)
+	kind, said := r.refused()
+	require.Equal(t, task.KindFilesTooLarge, kind, said)
+}
+
+func TestDiff_LimitsTheSizeOfAFile(t *testing.T) {
+	t.Parallel()
+	r := setup(t)
+	r.write("a.txt", strings.Repeat("\n", 4<<20+1))
+	r.checkpoint()
+	list := r.changes("base", "latest")
+	require.Len(t, list.Files, 1)
+	_, err := r.service.Diff(t.Context(), r.task, r.point("base"), r.point("latest"), review.DiffQuery{Path: "a.txt"})
+	require.Equal(t, task.KindFilesTooLarge, task.KindOf(err))
 }
 
 // TestRun_StartsNoProgramOfTheRepository names programs in all places that git reads in a working copy.

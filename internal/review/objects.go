@@ -34,13 +34,16 @@ type objects struct {
 // trees are the IDs of two trees.
 type trees struct{ from, to string }
 
-// maxFile is the maximum size of a file whose lines are compared, in bytes.
-const maxFile = 32 << 20
+// Maximum sizes of a file, in bytes. To compare the lines of a file costs Git a hundred times their size in memory.
+const (
+	maxFile  = 32 << 20 // that is shown
+	maxLines = 4 << 20  // whose lines are compared
+)
 
 // settings keep git from running programs, and from using much memory for objects of an agent.
 func settings() []string {
 	return gitproc.Options("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null", "protocol.allow=never",
-		"core.bigFileThreshold=32m", "core.quotePath=false", "gc.auto=0", "maintenance.auto=false", "diff.renameLimit=1000")
+		"core.bigFileThreshold=4m", "core.quotePath=false", "gc.auto=0", "maintenance.auto=false", "diff.renameLimit=1000")
 }
 
 // begin creates the repository, unless it exists. The form of its IDs is that of the points. A cleaner of temporary folders may have
