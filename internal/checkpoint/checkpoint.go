@@ -14,9 +14,11 @@ import (
 
 // Bounds of what the server accepts.
 const (
-	MaxChunk   = 4 << 20   // bytes of a pack in one request
-	MaxPack    = 512 << 20 // bytes of a pack
-	MaxLeftOut = 20        // sentences in LeftOut
+	MaxChunk    = 4 << 20   // bytes of a pack in one request
+	MaxPack     = 512 << 20 // bytes of a pack
+	MaxSegment  = 200       // checkpoints from a keyframe to the next; omoi-agent sends 51
+	MaxLeftOut  = 20        // sentences in LeftOut
+	MaxSentence = 300       // bytes of a sentence in LeftOut, which is cut there
 )
 
 // ID names a checkpoint within its task.
@@ -63,7 +65,7 @@ type Sealed struct {
 	FilesOnly bool `json:"files_only" doc:"true: taken after the agent had ended, so that files may be newer than the position in the transcript."`
 
 	Torn    bool      `json:"torn" doc:"true: files changed while the checkpoint was taken, so that they may be of different moments."`
-	LeftOut []string  `json:"left_out" maxItems:"20" doc:"What the checkpoint lacks, one sentence each, for example a file above the size limit."`
+	LeftOut []string  `json:"left_out" maxItems:"20" doc:"What the checkpoint lacks, one sentence each, for example a file above the size limit. The server cuts a sentence at 300 bytes."`
 	TakenAt time.Time `json:"taken_at" doc:"When the checkpoint was taken, by the clock of the sandbox."`
 }
 

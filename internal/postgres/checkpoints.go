@@ -11,8 +11,14 @@ import (
 // maxUploads is the number of connections that uploads of checkpoints use at most, so that event commits stay fast.
 const maxUploads = 2
 
-// uploading runs do in a transaction that holds the lock of the checkpoints of a sandbox's task.
+// uploading runs do in a transaction that holds the lock of the checkpoints of a sandbox's task. A sandbox has one request at a time, so
+// that it cannot take the places of all others.
 func uploading[T any](ctx context.Context, s *Store, at checkpoint.Upload, do func(u upload) (T, error)) (out T, err error) {
+	if _, busy := s.senders.LoadOrStore(at.SandboxID, true); busy {
+		return out, task.Errorf(task.CodeUnavailable, "Another request of sandbox %s is being stored. Next: send the request again in a second", at.SandboxID).
+			WithKind(task.KindOverloaded)
+	}
+	defer s.senders.Delete(at.SandboxID)
 	select {
 	case s.uploads <- struct{}{}:
 		defer func() { <-s.uploads }()
@@ -78,7 +84,22 @@ func (s *Store) countUpload(ctx context.Context, err error) {
 	}
 }
 
+// giveUp removes other unfinished uploads of the attempt for a user, whose upload would have to follow them: their senders are gone.
+func (u upload) giveUp(ctx context.Context, keep int) error {
+	if !u.given {
+		return nil
+	}
+	return u.q.GiveUpUploads(ctx, db.GiveUpUploadsParams{TaskID: u.taskID, Attempt: u.attempt, Keep: keep})
+}
+
 func (u upload) append(ctx context.Context, c checkpoint.Chunk) (checkpoint.Received, error) {
+	keep := c.Number
+	if c.Offset == 0 { // the files may have changed since an interrupted upload
+		keep = 0
+	}
+	if err := u.giveUp(ctx, keep); err != nil {
+		return checkpoint.Received{}, err
+	}
 	row, err := u.open(ctx, c.Number)
 	has, size := checkpoint.Received{Received: row.PackBytes}, c.Offset+int64(len(c.Content))
 	switch {

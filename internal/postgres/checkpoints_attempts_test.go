@@ -1,8 +1,10 @@
 package postgres_test
 
 import (
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -76,7 +78,7 @@ func TestCheckpoint_RequestsAtOnce(t *testing.T) {
 		wg.Go(func() {
 			for n := range 10 {
 				_, err := s.store.AppendChunk(t.Context(), checkpoint.Chunk{Upload: checkpoint.Upload{SandboxID: first, Number: 1}, Offset: int64(n), Content: []byte("x")})
-				if err != nil && task.CodeOf(err) != task.CodeConflict {
+				if code := task.CodeOf(err); err != nil && code != task.CodeConflict && code != task.CodeUnavailable {
 					t.Errorf("chunk %d: %v", n, err)
 				}
 			}
@@ -96,6 +98,86 @@ func TestCheckpoint_RequestsAtOnce(t *testing.T) {
 	_, err := s.seal(1, sealOf(0, "two"))
 	require.NoError(t, err)
 	require.Equal(t, []string{"2.1"}, s.stored())
+}
+
+func TestCheckpoint_OneRequestOfASandboxAtATime(t *testing.T) {
+	t.Parallel()
+	s := newSender(t, postgres.Config{})
+	tx, err := s.pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), `SELECT pg_advisory_xact_lock(hashtextextended('omoi checkpoints ' || $1, 0))`, s.task)
+	require.NoError(t, err)
+	first := make(chan error)
+	go func() {
+		_, err := s.chunk(1, 0, "x")
+		first <- err
+	}()
+	waits := func() bool {
+		return count(t, s.pool, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`) == 1
+	}
+	require.Eventually(t, waits, time.Minute, time.Millisecond)
+	_, err = s.chunk(1, 0, "x")
+	require.Equal(t, task.KindOverloaded, task.KindOf(err), "%v", err)
+	require.NoError(t, tx.Rollback(t.Context()))
+	require.NoError(t, <-first)
+	_, err = s.chunk(1, 1, "y")
+	require.NoError(t, err)
+}
+
+func TestCheckpoint_SegmentIsBounded(t *testing.T) {
+	t.Parallel()
+	s := newSender(t, postgres.Config{})
+	s.send(1, 0, "a")
+	for n := 2; n <= checkpoint.MaxSegment; n++ {
+		s.send(n, n-1, "")
+	}
+	_, err := s.seal(checkpoint.MaxSegment+1, sealOf(checkpoint.MaxSegment, ""))
+	s.refuses(task.CodeConflict, "send a keyframe", err)
+	s.send(checkpoint.MaxSegment+2, 0, "b")
+}
+
+func TestCheckpoint_SentencesAreCut(t *testing.T) {
+	t.Parallel()
+	s := newSender(t, postgres.Config{})
+	for range 2 { // the same request again
+		said := sealOf(0, "")
+		said.LeftOut = []string{strings.Repeat("é", checkpoint.MaxSentence)}
+		c, err := s.seal(1, said)
+		require.NoError(t, err)
+		require.Equal(t, []string{strings.Repeat("é", checkpoint.MaxSentence/2)}, c.LeftOut)
+	}
+}
+
+// omoi give was interrupted, or the attempt was, and the user repeats it with other files.
+func TestCheckpoint_OfAUserReplacesUnfinishedUploads(t *testing.T) {
+	t.Parallel()
+	s := newSender(t, postgres.Config{})
+	s.send(1, 0, "a")
+	_, err := s.chunk(3, 0, "of the agent")
+	require.NoError(t, err)
+	s.exec(`UPDATE sandboxes SET ended_at = now() WHERE id = $1`, s.box())
+	s.exec(`UPDATE attempts SET ended_at = now() WHERE task_id = $1`, s.task)
+	given := checkpoint.Upload{SandboxID: s.box(), Number: 2, User: true}
+	for _, content := range []string{"first", "another"} {
+		got, err := s.store.AppendChunk(t.Context(), checkpoint.Chunk{Upload: given, Content: []byte(content)})
+		require.NoError(t, err)
+		require.True(t, got.Stored)
+	}
+	got, err := s.store.AppendChunk(t.Context(), checkpoint.Chunk{Upload: given, Offset: 7, Content: []byte(" end")})
+	require.NoError(t, err)
+	require.True(t, got.Stored)
+	_, err = s.store.SealCheckpoint(t.Context(), given, sealOf(1, "another end"))
+	require.NoError(t, err)
+
+	_, err = s.chunk(9, 0, "left again")
+	require.NoError(t, err)
+	given.Number = 4
+	_, err = s.store.SealCheckpoint(t.Context(), given, sealOf(2, ""))
+	require.NoError(t, err, "without a chunk")
+	s.attempt("retry")
+	require.Equal(t, [][]string{{"1.1"}}, s.earlier(2), "what was given counts once an attempt began with it")
+	s.exec(`UPDATE attempts SET restore_from = '1.4', kind = 'rewound' WHERE sandbox_id = $1`, s.box())
+	require.Equal(t, [][]string{{"1.1", "1.2", "1.4"}}, s.earlier(2))
 }
 
 func TestCheckpoint_HasTheSequenceOfItsEvent(t *testing.T) {

@@ -176,4 +176,12 @@ func TestCheckpoint_ThatARewindNamesStays(t *testing.T) {
 	_, err = s.seal(2, sealOf(1, ten))
 	require.NoError(t, err)
 	require.Equal(t, []string{"2.2", "2.1", "1.5", "1.3", "1.2"}, s.stored(), "that of a rewind that was refused makes room")
+	s.exec(`UPDATE commands SET state = 'carried_out', settled_at = now(), args = '{"checkpoint": "2.1"}' WHERE task_id = $1`, s.task)
+	_, err = s.chunk(3, 0, strings.Repeat("x", 20))
+	require.NoError(t, err)
+	_, err = s.seal(3, sealOf(0, strings.Repeat("x", 20)))
+	s.refuses(task.CodeInvalid, "more than 50 bytes", err) // the attempt of the rewind has not begun
+	s.exec(`UPDATE commands SET settled_at = now() - interval '1 hour' WHERE task_id = $1`, s.task)
+	_, err = s.seal(3, sealOf(0, strings.Repeat("x", 20)))
+	require.NoError(t, err)
 }

@@ -74,7 +74,7 @@ func (s *Store) CheckpointChain(ctx context.Context, taskID string, c checkpoint
 }
 
 func checkpointChain(ctx context.Context, q *db.Queries, taskID string, c checkpoint.Checkpoint) ([]checkpoint.Checkpoint, error) {
-	rows, err := q.AttemptCheckpoints(ctx, db.AttemptCheckpointsParams{TaskID: taskID, Attempt: c.Attempt, Number: c.Number})
+	rows, err := q.SegmentCheckpoints(ctx, db.SegmentCheckpointsParams{TaskID: taskID, Attempt: c.Attempt, Number: c.Number})
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/checkpoint"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
@@ -23,7 +24,13 @@ func (s *Store) SealCheckpoint(ctx context.Context, at checkpoint.Upload, sealed
 	var row db.Checkpoint
 	var scan int64
 	fresh := false
+	for n, sentence := range sealed.LeftOut {
+		sealed.LeftOut[n] = textcut.First(sentence, checkpoint.MaxSentence)
+	}
 	out, err := uploading(ctx, s, at, func(u upload) (_ checkpoint.Checkpoint, err error) {
+		if err := u.giveUp(ctx, at.Number); err != nil {
+			return checkpoint.Checkpoint{}, err
+		}
 		row, err = u.open(ctx, at.Number)
 		if fresh = row.SealedAt == nil; err == nil && fresh {
 			row, scan, err = u.seal(ctx, row, sealed)
@@ -83,11 +90,15 @@ func (u upload) segment(ctx context.Context, row db.Checkpoint, base int) (int, 
 	if base == 0 {
 		return row.Number, nil
 	}
-	segment, found, err := maybe(u.q.SegmentAfter(ctx, db.SegmentAfterParams{TaskID: u.taskID, Attempt: u.attempt, Base: base, Number: row.Number}))
-	if err == nil && !found {
+	after, found, err := maybe(u.q.SegmentAfter(ctx, db.SegmentAfterParams{TaskID: u.taskID, Attempt: u.attempt, Base: base, Number: row.Number}))
+	switch {
+	case err != nil:
+	case !found:
 		err = u.conflict(row.Number, "cannot follow checkpoint "+checkpoint.ID{Attempt: u.attempt, Number: base}.String()+", which is not stored")
+	case after.Length >= checkpoint.MaxSegment:
+		err = u.conflict(row.Number, "follows too many others since the last keyframe")
 	}
-	return segment, err
+	return after.Segment, err
 }
 
 // check compares the stored pack with the description of its sender.

@@ -63,6 +63,7 @@ type Store struct {
 	known   knownSandboxes
 	disk    disk
 	uploads chan struct{}                 // uploads of checkpoints in progress
+	senders sync.Map                      // their sandboxes, and those that wait for a place
 	moving  sync.Mutex                    // held while the pack of a new checkpoint is moved to the object store
 	moves   atomic.Int64                  // time before which no new pack is moved to the object store, in Unix nanoseconds
 	commits func() (*pgxpool.Pool, error) // pool of ingest, created at first use

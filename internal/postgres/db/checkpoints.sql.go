@@ -37,66 +37,6 @@ func (q *Queries) AddChunk(ctx context.Context, arg AddChunkParams) error {
 	return err
 }
 
-const attemptCheckpoints = `-- name: AttemptCheckpoints :many
-SELECT task_id, attempt, number, sandbox_id, created_at, sealed_at, segment, base_number, pack_bytes, pack_sha256, commit, head_commit, head_ref, files, bytes, has_index, has_git_state, sequence, tool_call_id, running_tool_call, run_id, transcript_bytes, torn, left_out, files_only, taken_at, pack_object, given FROM checkpoints WHERE task_id = $1 AND attempt = $2 AND number <= $3 AND sealed_at IS NOT NULL
-`
-
-type AttemptCheckpointsParams struct {
-	TaskID  string
-	Attempt int
-	Number  int
-}
-
-// AttemptCheckpoints returns the sealed checkpoints of an attempt up to a number.
-func (q *Queries) AttemptCheckpoints(ctx context.Context, arg AttemptCheckpointsParams) ([]Checkpoint, error) {
-	rows, err := q.db.Query(ctx, attemptCheckpoints, arg.TaskID, arg.Attempt, arg.Number)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Checkpoint{}
-	for rows.Next() {
-		var i Checkpoint
-		if err := rows.Scan(
-			&i.TaskID,
-			&i.Attempt,
-			&i.Number,
-			&i.SandboxID,
-			&i.CreatedAt,
-			&i.SealedAt,
-			&i.Segment,
-			&i.BaseNumber,
-			&i.PackBytes,
-			&i.PackSha256,
-			&i.Commit,
-			&i.HeadCommit,
-			&i.HeadRef,
-			&i.Files,
-			&i.Bytes,
-			&i.HasIndex,
-			&i.HasGitState,
-			&i.Sequence,
-			&i.ToolCallID,
-			&i.RunningToolCall,
-			&i.RunID,
-			&i.TranscriptBytes,
-			&i.Torn,
-			&i.LeftOut,
-			&i.FilesOnly,
-			&i.TakenAt,
-			&i.PackObject,
-			&i.Given,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const beginCheckpoint = `-- name: BeginCheckpoint :one
 WITH given_up AS (
     DELETE FROM checkpoints c WHERE c.task_id = $1 AND c.attempt = $2 AND c.sealed_at IS NULL)
@@ -324,7 +264,8 @@ const dropSegments = `-- name: DropSegments :execrows
 WITH segments AS (
     SELECT attempt, segment, sum(pack_bytes) AS size, max(number) AS newest, max(max(number)) OVER (PARTITION BY attempt) AS last,
         bool_or(attempt || '.' || number IN (SELECT a.restore_from FROM attempts a WHERE a.task_id = $1
-            UNION ALL SELECT coalesce(o.args ->> 'checkpoint', '') FROM commands o WHERE o.task_id = $1 AND o.state = 'accepted')) AS pinned
+            UNION ALL SELECT coalesce(o.args ->> 'checkpoint', '') FROM commands o WHERE o.task_id = $1
+                AND (o.state = 'accepted' OR o.settled_at > (SELECT max(a.started_at) FROM attempts a WHERE a.task_id = $1)))) AS pinned
     FROM checkpoints WHERE task_id = $1 AND sealed_at IS NOT NULL GROUP BY attempt, segment),
 spare AS (
     SELECT attempt, segment, sum(size) OVER (ORDER BY attempt, newest) - size AS older FROM segments WHERE newest < last AND NOT pinned)
@@ -333,7 +274,7 @@ WHERE c.task_id = $1 AND c.attempt = s.attempt AND c.segment = s.segment AND s.o
 `
 
 // Removes whole segments, oldest first, until the excess is gone. The segment of the newest checkpoint of each attempt stays, and so do
-// segments with a checkpoint that a rewind names.
+// segments with a checkpoint that a rewind names: after the command is settled, its attempt may not have begun yet.
 func (q *Queries) DropSegments(ctx context.Context, taskID string, excess int64) (int64, error) {
 	result, err := q.db.Exec(ctx, dropSegments, taskID, excess)
 	if err != nil {
@@ -349,8 +290,9 @@ WITH newest AS (
         AND (c.attempt, c.number) <= ($2::integer, $3::integer)
         AND NOT EXISTS (SELECT FROM attempts a WHERE a.task_id = c.task_id AND a.number IN (c.attempt, $5) AND a.kind = 'validation')
         AND NOT EXISTS (SELECT FROM removals r WHERE r.subject = c.sandbox_id AND r.kind = 'checkpoints')
+        AND (NOT c.given OR c.attempt = 0 OR EXISTS (SELECT FROM attempts a WHERE a.task_id = c.task_id AND a.restore_from = c.attempt || '.' || c.number))
     GROUP BY c.attempt, c.segment ORDER BY c.attempt DESC, last DESC LIMIT 2)
-SELECT c.task_id, c.attempt, c.number, c.sandbox_id, c.created_at, c.sealed_at, c.segment, c.base_number, c.pack_bytes, c.pack_sha256, c.commit, c.head_commit, c.head_ref, c.files, c.bytes, c.has_index, c.has_git_state, c.sequence, c.tool_call_id, c.running_tool_call, c.run_id, c.transcript_bytes, c.torn, c.left_out, c.files_only, c.taken_at, c.pack_object, c.given FROM checkpoints c JOIN newest n ON n.attempt = c.attempt AND n.segment = c.segment
+SELECT c.task_id, c.attempt, c.number, c.sandbox_id, c.created_at, c.sealed_at, c.segment, c.base_number, c.pack_bytes, c.pack_sha256, c.commit, c.head_commit, c.head_ref, c.files, c.bytes, c.has_index, c.has_git_state, c.sequence, c.tool_call_id, c.running_tool_call, c.run_id, c.transcript_bytes, c.torn, c.left_out, c.files_only, c.taken_at, c.pack_object, c.given FROM checkpoints c JOIN newest n ON n.attempt = c.attempt AND n.segment = c.segment AND c.number <= n.last
 WHERE c.task_id = $1 AND (c.attempt, c.number) <= ($2::integer, $3::integer)
 ORDER BY c.attempt DESC, n.last DESC, c.number
 `
@@ -364,7 +306,7 @@ type EarlierCheckpointsParams struct {
 }
 
 // Those of the newest two segments for an attempt, of attempts from since on and up to a checkpoint. What a validator left is no
-// work to go on with.
+// work to go on with, and what a user gave counts once an attempt began with it.
 func (q *Queries) EarlierCheckpoints(ctx context.Context, arg EarlierCheckpointsParams) ([]Checkpoint, error) {
 	rows, err := q.db.Query(ctx, earlierCheckpoints,
 		arg.TaskID,
@@ -426,6 +368,22 @@ DELETE FROM pack_objects WHERE key = ANY ($1::text[]) AND deleting
 
 func (q *Queries) ForgetObjects(ctx context.Context, keys []string) error {
 	_, err := q.db.Exec(ctx, forgetObjects, keys)
+	return err
+}
+
+const giveUpUploads = `-- name: GiveUpUploads :exec
+DELETE FROM checkpoints WHERE task_id = $1 AND attempt = $2 AND number <> $3::integer AND sealed_at IS NULL
+`
+
+type GiveUpUploadsParams struct {
+	TaskID  string
+	Attempt int
+	Keep    int
+}
+
+// Unfinished uploads of an attempt, but that of one number.
+func (q *Queries) GiveUpUploads(ctx context.Context, arg GiveUpUploadsParams) error {
+	_, err := q.db.Exec(ctx, giveUpUploads, arg.TaskID, arg.Attempt, arg.Keep)
 	return err
 }
 
@@ -892,7 +850,8 @@ func (q *Queries) SealedCheckpoint(ctx context.Context, arg SealedCheckpointPara
 }
 
 const segmentAfter = `-- name: SegmentAfter :one
-SELECT segment FROM checkpoints c WHERE c.task_id = $1 AND c.attempt = $2 AND c.number = $3::integer
+SELECT segment, (SELECT count(*) FROM checkpoints o WHERE o.task_id = c.task_id AND o.attempt = c.attempt
+    AND o.number BETWEEN c.segment AND c.number AND o.segment = c.segment)::integer AS length FROM checkpoints c WHERE c.task_id = $1 AND c.attempt = $2 AND c.number = $3::integer
     AND c.number < $4::integer AND c.sealed_at IS NOT NULL
 `
 
@@ -903,17 +862,83 @@ type SegmentAfterParams struct {
 	Number  int
 }
 
-// The segment that a checkpoint with this base continues.
-func (q *Queries) SegmentAfter(ctx context.Context, arg SegmentAfterParams) (int, error) {
+type SegmentAfterRow struct {
+	Segment int
+	Length  int
+}
+
+// The segment that a checkpoint with this base continues, and the number of its checkpoints.
+func (q *Queries) SegmentAfter(ctx context.Context, arg SegmentAfterParams) (SegmentAfterRow, error) {
 	row := q.db.QueryRow(ctx, segmentAfter,
 		arg.TaskID,
 		arg.Attempt,
 		arg.Base,
 		arg.Number,
 	)
-	var segment int
-	err := row.Scan(&segment)
-	return segment, err
+	var i SegmentAfterRow
+	err := row.Scan(&i.Segment, &i.Length)
+	return i, err
+}
+
+const segmentCheckpoints = `-- name: SegmentCheckpoints :many
+SELECT c.task_id, c.attempt, c.number, c.sandbox_id, c.created_at, c.sealed_at, c.segment, c.base_number, c.pack_bytes, c.pack_sha256, c.commit, c.head_commit, c.head_ref, c.files, c.bytes, c.has_index, c.has_git_state, c.sequence, c.tool_call_id, c.running_tool_call, c.run_id, c.transcript_bytes, c.torn, c.left_out, c.files_only, c.taken_at, c.pack_object, c.given FROM checkpoints c JOIN checkpoints s ON s.task_id = c.task_id AND s.attempt = c.attempt AND s.number = $1
+WHERE c.task_id = $2 AND c.attempt = $3 AND c.number BETWEEN s.segment AND s.number AND c.segment = s.segment
+`
+
+type SegmentCheckpointsParams struct {
+	Number  int
+	TaskID  string
+	Attempt int
+}
+
+// SegmentCheckpoints returns the checkpoints of the segment of a checkpoint, up to this one.
+func (q *Queries) SegmentCheckpoints(ctx context.Context, arg SegmentCheckpointsParams) ([]Checkpoint, error) {
+	rows, err := q.db.Query(ctx, segmentCheckpoints, arg.Number, arg.TaskID, arg.Attempt)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Checkpoint{}
+	for rows.Next() {
+		var i Checkpoint
+		if err := rows.Scan(
+			&i.TaskID,
+			&i.Attempt,
+			&i.Number,
+			&i.SandboxID,
+			&i.CreatedAt,
+			&i.SealedAt,
+			&i.Segment,
+			&i.BaseNumber,
+			&i.PackBytes,
+			&i.PackSha256,
+			&i.Commit,
+			&i.HeadCommit,
+			&i.HeadRef,
+			&i.Files,
+			&i.Bytes,
+			&i.HasIndex,
+			&i.HasGitState,
+			&i.Sequence,
+			&i.ToolCallID,
+			&i.RunningToolCall,
+			&i.RunID,
+			&i.TranscriptBytes,
+			&i.Torn,
+			&i.LeftOut,
+			&i.FilesOnly,
+			&i.TakenAt,
+			&i.PackObject,
+			&i.Given,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const taskCheckpoints = `-- name: TaskCheckpoints :many

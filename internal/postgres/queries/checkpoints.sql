@@ -24,6 +24,10 @@ WITH given_up AS (
     DELETE FROM checkpoints c WHERE c.task_id = @task_id AND c.attempt = @attempt AND c.sealed_at IS NULL)
 INSERT INTO checkpoints (task_id, attempt, number, sandbox_id) VALUES (@task_id, @attempt, @number, @sandbox_id) RETURNING *;
 
+-- name: GiveUpUploads :exec
+-- Unfinished uploads of an attempt, but that of one number.
+DELETE FROM checkpoints WHERE task_id = @task_id AND attempt = @attempt AND number <> @keep::integer AND sealed_at IS NULL;
+
 -- name: SameChunk :one
 SELECT (content = @content::bytea)::boolean AS same FROM checkpoint_chunks
 WHERE task_id = @task_id AND attempt = @attempt AND number = @number AND "offset" = sqlc.arg('offset');
@@ -73,8 +77,9 @@ SELECT count(*)::bigint AS packs FROM checkpoints WHERE pack_object IS NOT NULL;
 DELETE FROM pack_objects WHERE key = ANY (@keys::text[]) AND deleting;
 
 -- name: SegmentAfter :one
--- The segment that a checkpoint with this base continues.
-SELECT segment FROM checkpoints c WHERE c.task_id = @task_id AND c.attempt = @attempt AND c.number = @base::integer
+-- The segment that a checkpoint with this base continues, and the number of its checkpoints.
+SELECT segment, (SELECT count(*) FROM checkpoints o WHERE o.task_id = c.task_id AND o.attempt = c.attempt
+    AND o.number BETWEEN c.segment AND c.number AND o.segment = c.segment)::integer AS length FROM checkpoints c WHERE c.task_id = @task_id AND c.attempt = @attempt AND c.number = @base::integer
     AND c.number < @number::integer AND c.sealed_at IS NOT NULL;
 
 -- name: CheckpointSequence :one
@@ -99,11 +104,12 @@ SELECT coalesce(sum(pack_bytes), 0)::bigint AS bytes FROM checkpoints WHERE task
 
 -- name: DropSegments :execrows
 -- Removes whole segments, oldest first, until the excess is gone. The segment of the newest checkpoint of each attempt stays, and so do
--- segments with a checkpoint that a rewind names.
+-- segments with a checkpoint that a rewind names: after the command is settled, its attempt may not have begun yet.
 WITH segments AS (
     SELECT attempt, segment, sum(pack_bytes) AS size, max(number) AS newest, max(max(number)) OVER (PARTITION BY attempt) AS last,
         bool_or(attempt || '.' || number IN (SELECT a.restore_from FROM attempts a WHERE a.task_id = @task_id
-            UNION ALL SELECT coalesce(o.args ->> 'checkpoint', '') FROM commands o WHERE o.task_id = @task_id AND o.state = 'accepted')) AS pinned
+            UNION ALL SELECT coalesce(o.args ->> 'checkpoint', '') FROM commands o WHERE o.task_id = @task_id
+                AND (o.state = 'accepted' OR o.settled_at > (SELECT max(a.started_at) FROM attempts a WHERE a.task_id = @task_id)))) AS pinned
     FROM checkpoints WHERE task_id = @task_id AND sealed_at IS NOT NULL GROUP BY attempt, segment),
 spare AS (
     SELECT attempt, segment, sum(size) OVER (ORDER BY attempt, newest) - size AS older FROM segments WHERE newest < last AND NOT pinned)
@@ -112,15 +118,16 @@ WHERE c.task_id = @task_id AND c.attempt = s.attempt AND c.segment = s.segment A
 
 -- name: EarlierCheckpoints :many
 -- Those of the newest two segments for an attempt, of attempts from since on and up to a checkpoint. What a validator left is no
--- work to go on with.
+-- work to go on with, and what a user gave counts once an attempt began with it.
 WITH newest AS (
     SELECT c.attempt, c.segment, max(c.number) AS last FROM checkpoints c
     WHERE c.task_id = @task_id AND c.attempt >= @since::integer AND c.sealed_at IS NOT NULL
         AND (c.attempt, c.number) <= (@last_attempt::integer, @last_number::integer)
         AND NOT EXISTS (SELECT FROM attempts a WHERE a.task_id = c.task_id AND a.number IN (c.attempt, @attempt) AND a.kind = 'validation')
         AND NOT EXISTS (SELECT FROM removals r WHERE r.subject = c.sandbox_id AND r.kind = 'checkpoints')
+        AND (NOT c.given OR c.attempt = 0 OR EXISTS (SELECT FROM attempts a WHERE a.task_id = c.task_id AND a.restore_from = c.attempt || '.' || c.number))
     GROUP BY c.attempt, c.segment ORDER BY c.attempt DESC, last DESC LIMIT 2)
-SELECT c.* FROM checkpoints c JOIN newest n ON n.attempt = c.attempt AND n.segment = c.segment
+SELECT c.* FROM checkpoints c JOIN newest n ON n.attempt = c.attempt AND n.segment = c.segment AND c.number <= n.last
 WHERE c.task_id = @task_id AND (c.attempt, c.number) <= (@last_attempt::integer, @last_number::integer)
 ORDER BY c.attempt DESC, n.last DESC, c.number;
 
@@ -138,9 +145,10 @@ SELECT c.head_commit, c.given, coalesce(CASE WHEN c.given THEN a.head_commit END
 FROM checkpoints c JOIN tasks t ON t.id = c.task_id LEFT JOIN attempts a ON a.task_id = c.task_id AND a.number = c.attempt
 WHERE c.task_id = @task_id AND c.attempt = @attempt AND c.number = @number;
 
--- name: AttemptCheckpoints :many
--- AttemptCheckpoints returns the sealed checkpoints of an attempt up to a number.
-SELECT * FROM checkpoints WHERE task_id = @task_id AND attempt = @attempt AND number <= @number AND sealed_at IS NOT NULL;
+-- name: SegmentCheckpoints :many
+-- SegmentCheckpoints returns the checkpoints of the segment of a checkpoint, up to this one.
+SELECT c.* FROM checkpoints c JOIN checkpoints s ON s.task_id = c.task_id AND s.attempt = c.attempt AND s.number = @number
+WHERE c.task_id = @task_id AND c.attempt = @attempt AND c.number BETWEEN s.segment AND s.number AND c.segment = s.segment;
 
 -- name: CopyCheckpoints :one
 -- CopyCheckpoints copies checkpoints with their packs as attempt 0 of a fork, and returns the bytes of the packs. Their run becomes that
