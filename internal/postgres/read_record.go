@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/omoi-dev/omoi/internal/cost"
@@ -55,7 +56,7 @@ func withOutcome(t task.Task, row db.Task) task.Task {
 func attemptRecord(r db.ReadAttemptsRow) task.Attempt {
 	a, s := r.Attempt, r.Sandbox
 	return task.Attempt{
-		Number: a.Number, SandboxID: a.SandboxID, Kind: a.Kind, RestoredFrom: r.RestoredFrom, StartedAt: a.StartedAt, AssignedAt: a.AssignedAt,
+		Number: a.Number, SandboxID: a.SandboxID, Kind: a.Kind, RestoredFrom: cmp.Or(r.RestoredFrom, a.RestoreFrom), StartedAt: a.StartedAt, AssignedAt: a.AssignedAt,
 		EndedAt: a.EndedAt, Outcome: a.Outcome, FailureClass: task.FailureClass(a.FailureClass), Reason: a.Reason, EndReason: task.ParseReason(string(a.EndReason)),
 		StopReason: a.StopReason, HeadCommit: a.HeadCommit, CostUSD: cost.Known(s.CostUsd, s.CostUnknown), CostUnknown: s.CostUnknown, InputTokens: s.InputTokens,
 		OutputTokens: s.OutputTokens, Events: s.LastSequence, Salvage: salvageRecord(s.Salvage),

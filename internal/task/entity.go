@@ -105,7 +105,7 @@ type Attempt struct {
 	Number       int          `json:"number" doc:"Number in the task, from 1."`
 	SandboxID    string       `json:"sandbox_id" doc:"Sandbox in which the attempt runs; each attempt has its own."`
 	Kind         string       `json:"kind" enum:"first,retry,revision,replacement,resumed,rewound,forked,validation" doc:"Why the attempt started; resumed follows a suspension, rewound began with a checkpoint that a user chose, forked is the first attempt of a fork, validation reviews the work of the attempt before."`
-	RestoredFrom string       `json:"restored_from" doc:"Checkpoint of an earlier attempt whose files this attempt began with, for example 1.14. Empty: the files of the branch."`
+	RestoredFrom string       `json:"restored_from" doc:"Checkpoint of an earlier attempt whose files this attempt began with, for example 1.14; until its agent reports it, the one that a rewind chose. Empty: the files of the branch."`
 	StartedAt    time.Time    `json:"started_at" doc:"When the attempt began, before its sandbox existed."`
 	AssignedAt   *time.Time   `json:"assigned_at" doc:"When the agent was assigned to the sandbox. Null: not yet."`
 	EndedAt      *time.Time   `json:"ended_at" doc:"When the attempt ended. Null: running."`

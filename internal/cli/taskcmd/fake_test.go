@@ -69,7 +69,8 @@ type fakeAPI struct {
 	works       []client.SavedWork
 	checkpoints []client.Checkpoint // newest first
 	failed      []client.SandboxEvent
-	pack        []byte // of each checkpoint
+	pack        []byte            // of each checkpoint
+	sealed      checkpoint.Sealed // the checkpoint that was sent last
 	credentials []client.Credential
 	given       map[string]client.SetCredentialRequest // set credentials by kind
 	trials      map[string]credential.Test             // test results by kind
@@ -112,8 +113,15 @@ func newFake(t *testing.T) *fakeAPI {
 	mux.HandleFunc("GET /api/v1/sandboxes/{id}/events", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, client.SandboxEvents{Events: f.failed})
 	})
+	mux.HandleFunc("GET /api/v1/tasks/{id}/checkpoints/{checkpoint}", func(w http.ResponseWriter, r *http.Request) {
+		f.locked(func() { answer(w, http.StatusOK, client.Checkpoint{ID: r.PathValue("checkpoint"), Sealed: f.sealed}) })
+	})
 	mux.HandleFunc("PUT /api/v1/sandboxes/{id}/checkpoints/{rest...}", func(w http.ResponseWriter, r *http.Request) {
-		size, _ := io.Copy(io.Discard, r.Body)
+		content, _ := io.ReadAll(r.Body)
+		size := int64(len(content))
+		if !strings.HasSuffix(r.URL.Path, "/pack") {
+			f.locked(func() { _ = json.Unmarshal(content, &f.sealed) })
+		}
 		answer(w, http.StatusOK, checkpoint.Received{Stored: true, Received: size})
 	})
 	mux.HandleFunc("GET /api/v1/tickets/{id}", func(w http.ResponseWriter, r *http.Request) {

@@ -59,6 +59,9 @@ func (s *session) give(ctx context.Context, api *client.Client, ref, folder, rea
 	if err != nil {
 		return err
 	}
+	if err := w.lacking(ctx, api, given); err != nil {
+		return err
+	}
 	asked, settled, err := api.Rewind(ctx, w.TaskID, client.RewindRequest{
 		Checkpoint: given, AfterAttempt: w.Attempt, Reason: cmp.Or(reason, "given back by a user"),
 	})
@@ -71,6 +74,22 @@ func (s *session) give(ctx context.Context, api *client.Client, ref, folder, rea
 	return s.asked(asked, settled)
 }
 
+// lacking prints what the checkpoint that was sent lacks, and notes the checkpoint, since the answer to the request may be lost.
+func (w *worktree) lacking(ctx context.Context, api *client.Client, given string) error {
+	sent, err := api.Checkpoint(ctx, w.TaskID, given)
+	if err != nil {
+		return err
+	}
+	for _, one := range sent.LeftOut {
+		w.note("%s", render.OneLine(one, 250))
+	}
+	if sent.Torn {
+		w.note("Files changed while omoi read them: they may be of different moments.")
+	}
+	w.Given = given
+	return w.save()
+}
+
 // givable returns the reason why the work cannot continue the task.
 func (w *worktree) givable(ctx context.Context, api *client.Client, ref string) error {
 	name, last := render.Name(w.t.Key, w.t.ID), w.t.Last()
@@ -80,6 +99,9 @@ func (w *worktree) givable(ctx context.Context, api *client.Client, ref string) 
 		}
 	}
 	switch {
+	case w.Given != "" && last.Number > w.Attempt && last.RestoredFrom == w.Given:
+		return task.Errorf(task.CodeConflict, "The work was given: attempt %d of task %s begins with checkpoint %s. Next: omoi show %[2]s", last.Number, name, w.Given).
+			WithKind(task.KindContinued)
 	case last.Number != w.Attempt || last.EndedAt == nil:
 		return task.Errorf(task.CodeConflict, "Task %s has continued since omoi take. Next: omoi take %[1]s <another folder>, and merge your work there", name).
 			WithKind(task.KindContinued)

@@ -55,7 +55,7 @@ func (s *session) take(ctx context.Context, api *client.Client, t client.Task, f
 	}
 	if len(all) == 0 {
 		name := render.Name(t.Key, t.ID)
-		return task.Errorf(task.CodeNotFound, "Task %s left no checkpoint, and stays as it is. Next: omoi checkout %[1]s, or omoi retry %[1]s", name)
+		return task.Errorf(task.CodeNotFound, "Task %s left no checkpoint to take. Next: omoi checkout %[1]s, or omoi retry %[1]s", name)
 	}
 	from, err := c.unpack(ctx, api, continuesFrom(c.t, all))
 	if err != nil {

@@ -188,7 +188,7 @@ func TestTake_Refusals(t *testing.T) {
 	require.NotZero(t, f.with(c, "take", "-").code)
 	require.NoDirExists(t, repo+"-456789ab")
 	f.checkpoints = nil
-	require.Contains(t, f.with(c, "take", "-").err, "left no checkpoint, and stays as it is. Next: omoi checkout")
+	require.Contains(t, f.with(c, "take", "-").err, "left no checkpoint to take. Next: omoi checkout")
 	f.tasks[0].Blocked = task.BlockedPaused
 	got := f.with(c, "take", "-")
 	require.Contains(t, got.err, "was not suspended: it is pending")
@@ -223,6 +223,23 @@ func TestGive_FromACloneOfATaskThatWasRewoundOntoANewBranch(t *testing.T) {
 	got := f.with(c, "give")
 	require.Zero(t, got.code, got.err)
 	require.Equal(t, []string{"1.5 asked for on the command line"}, f.asked)
+}
+
+func TestGive_SaysWhatItLeavesOutAndThatItWasDone(t *testing.T) {
+	t.Parallel()
+	f, _, c := taking(t)
+	folder := filepath.Join(t.TempDir(), "tree")
+	took := f.with(c, "take", "-", folder)
+	require.Zero(t, took.code, took.err)
+	c.dir = folder
+	require.NoError(t, os.WriteFile(filepath.Join(c.dir, "large"), make([]byte, 33<<20), 0o600))
+	got := f.with(c, "give")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.err, "large")
+	f.tasks[0].Attempts = append(f.tasks[0].Attempts, client.Attempt{Number: 2, Kind: "rewound", RestoredFrom: "1.5"})
+	again := f.with(c, "give") // the answer was lost
+	require.NotZero(t, again.code)
+	require.Contains(t, again.err, "The work was given: attempt 2 of task 456789ab begins with checkpoint 1.5. Next: omoi show 456789ab")
 }
 
 func TestGive_OfATaskThatContinued(t *testing.T) {

@@ -24,6 +24,7 @@ type taken struct {
 	Attempt    int    `json:"attempt"`           // the task's newest one
 	Session    string `json:"session,omitempty"` // ID of the session; empty: none was taken
 	Sum        string `json:"sum,omitempty"`     // of the session as it was taken
+	Given      string `json:"given,omitempty"`   // checkpoint that omoi give sent last
 }
 
 // worktree is a Git worktree of the user with the work of a task.
