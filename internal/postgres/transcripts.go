@@ -58,7 +58,7 @@ func settlePiece(ctx context.Context, q *db.Queries, p transcript.Piece, row db.
 	case has.Received != p.Offset || has.Sum != p.Sum:
 		return has, nil
 	}
-	p.Content = token.Hide(p.Content) // after the comparison, which uses the original bytes
+	p.Content = token.Cover(p.Content) // after the comparison, which uses the original bytes; checkpoints name positions
 	if !p.Replace && row.Kept+int64(len(p.Content)) <= p.Limit {
 		return then, q.AppendTranscript(ctx, db.AppendTranscriptParams{
 			RunKey: p.RunID, SessionID: p.SessionID, Piece: p.Content, Received: then.Received, Sum: then.Sum,

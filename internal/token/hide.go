@@ -1,6 +1,9 @@
 package token
 
-import "regexp"
+import (
+	"bytes"
+	"regexp"
+)
 
 const hidden = "[redacted]"
 
@@ -15,6 +18,13 @@ func Hide(text []byte) []byte {
 		return text
 	}
 	return form.ReplaceAllLiteral(text, []byte(hidden))
+}
+
+// Cover is [Hide] that keeps the length of text, so that positions in it stay right.
+func Cover(text []byte) []byte {
+	return form.ReplaceAllFunc(text, func(found []byte) []byte {
+		return append([]byte(hidden), bytes.Repeat([]byte{'_'}, len(found)-len(hidden))...)
+	})
 }
 
 // Holds reports whether a name contains what [Hide] would hide.

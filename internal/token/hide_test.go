@@ -29,6 +29,10 @@ func TestWhatHasTheFormOfATokenIsHidden(t *testing.T) {
 	} {
 		require.Equal(t, want, string(token.Hide([]byte(text))))
 		require.Equal(t, want, token.HideIn(text))
+		covered := string(token.Cover([]byte(text)))
+		require.Len(t, covered, len(text))
+		require.Equal(t, strings.Count(want, "[redacted]"), strings.Count(covered, "[redacted]"))
+		require.False(t, token.Holds(covered))
 		inJSON, err := json.Marshal(map[string]string{"text": text})
 		require.NoError(t, err)
 		var got map[string]string
