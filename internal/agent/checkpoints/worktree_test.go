@@ -180,10 +180,11 @@ func TestBounded_StopsToReadATreeOfEndlessFiles(t *testing.T) {
 		tree.Stdin = strings.NewReader(entries)
 		id, err := tree.Output()
 		require.NoError(t, err)
-		entries = ""
+		var next strings.Builder
 		for name := range 10 {
-			entries += fmt.Sprintf("040000 tree %s\t%d\n", strings.TrimSpace(string(id)), name)
+			fmt.Fprintf(&next, "040000 tree %s\t%d\n", strings.TrimSpace(string(id)), name)
 		}
+		entries = next.String()
 	}
 	top := r.command("mktree")
 	top.Stdin = strings.NewReader("040000 tree " + strings.Fields(entries)[2] + "\twork\n")
