@@ -97,17 +97,11 @@ func names(output, file string) bool {
 	return strings.Contains(output, strings.TrimSuffix(name, path.Ext(name)))
 }
 
-// byGit reports whether a call is a git command that switches file versions, for example in a bisection.
+// byGit reports whether a call has a git command that switches file versions, for example in a bisection.
 func (t *history) byGit(call string) bool {
 	st := t.calls[call]
-	if st == nil {
-		return false
-	}
-	switch st.program() {
-	case "git checkout", "git switch", "git bisect", "git reset", "git stash", "git restore", "git merge", "git rebase", "git pull":
-		return true
-	}
-	return false
+	return st != nil && oneOf(st.use.commands, "git checkout", "git switch", "git bisect", "git reset", "git stash", "git restore",
+		"git merge", "git rebase", "git pull") != ""
 }
 
 // sameRuns returns the newest runs of one test command with the same failures, oldest first.

@@ -228,22 +228,14 @@ func (t *history) resting() (at *Event) {
 	return at
 }
 
-// program returns the first two words of a shell command after a leading cd and without wrappers; for other tools, the
-// name of the tool.
+// program returns the first two words of the first command other than cd; for other tools, the name of the tool.
 func (st *step) program() string {
-	if st.use.Command == "" {
-		return st.use.Tool
+	for _, c := range st.use.commands {
+		if c.words[0] != "cd" {
+			return strings.Join(c.words[:min(2, len(c.words))], " ")
+		}
 	}
-	parts := strings.FieldsFunc(st.use.Command, func(r rune) bool { return strings.ContainsRune("&|;\n", r) })
-	parts = slices.DeleteFunc(parts, func(p string) bool { return strings.HasPrefix(strings.TrimSpace(p), "cd ") })
-	if len(parts) == 0 {
-		return st.use.Tool
-	}
-	words := strings.Fields(parts[0])
-	for inner := words; len(inner) > 0; inner = unwrapped(inner) {
-		words = inner
-	}
-	return strings.Join(words[:min(2, len(words))], " ")
+	return st.use.Tool
 }
 
 // evidence returns the sequences of the newest steps, up to most of them, newest last.

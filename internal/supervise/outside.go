@@ -65,7 +65,7 @@ func counted(n int, noun string) string {
 // forbidden matches the newest command that the task forbids.
 func forbidden(t *history) *Finding {
 	for _, st := range slices.Backward(t.steps) {
-		name := forbiddenIn(st.use.Command, t.Limits.NoCommands)
+		name := oneOf(st.use.commands, t.Limits.NoCommands...)
 		if name == "" {
 			continue
 		}
@@ -76,39 +76,6 @@ func forbidden(t *history) *Finding {
 		}
 	}
 	return nil
-}
-
-// forbiddenIn returns the forbidden command with which a part of line begins, or "". Words inside of arguments do not
-// match.
-func forbiddenIn(line string, names []string) string {
-	if len(names) == 0 || line == "" {
-		return ""
-	}
-	for _, part := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune("&|;\n", r) }) {
-		for words := strings.Fields(part); len(words) > 0; words = unwrapped(words) {
-			for _, name := range names {
-				if begins(words, strings.Fields(name)) {
-					return name
-				}
-			}
-		}
-	}
-	return ""
-}
-
-// begins reports whether a command begins with the words of name. Flags and assignments may be in between.
-func begins(words, name []string) bool {
-	for len(name) > 0 && len(words) > 0 {
-		switch {
-		case words[0] == name[0]:
-			name = name[1:]
-		case strings.Contains(words[0], "="):
-		case !strings.HasPrefix(words[0], "-") && !strings.HasPrefix(name[0], "-"):
-			return false
-		}
-		words = words[1:]
-	}
-	return len(name) == 0
 }
 
 // anyPath reports whether a pattern covers file. A pattern without a wildcard covers a file, or a folder with its

@@ -20,7 +20,7 @@ const (
 // keeps only the newest heartbeat, and of each event only what the rules use.
 func (s *Subject) Read(rows []event.Event, now time.Time) {
 	rows = slices.SortedFunc(slices.Values(rows), func(a, b event.Event) int { return cmp.Compare(a.Sequence, b.Sequence) })
-	r := reader{s: s, now: now, commands: map[string]string{}, said: slices.Clone(s.Said)}
+	r := reader{s: s, now: now, tests: map[string]bool{}, checks: checksOf(s.TestCommand), said: slices.Clone(s.Said)}
 	s.Events, s.Beat, s.Seen = make([]Event, 0, len(rows)), nil, Seen{Count: len(rows)}
 	for i := range rows {
 		r.row(&rows[i])
@@ -31,11 +31,12 @@ func (s *Subject) Read(rows []event.Event, now time.Time) {
 }
 
 type reader struct {
-	s        *Subject
-	now      time.Time
-	commands map[string]string // shell commands by call ID
-	said     []Said            // messages that no event has reported yet
-	result   string            // tool_use_id of the newest result
+	s      *Subject
+	now    time.Time
+	checks []string        // commands of the task's test command
+	tests  map[string]bool // by call ID: the call runs tests
+	said   []Said          // messages that no event has reported yet
+	result string          // tool_use_id of the newest result
 }
 
 // fields holds all fields that are read from the data of an event. If a field has an unexpected type, the other fields
@@ -208,7 +209,8 @@ func (r *reader) used(e *Event, f *fields) {
 	e.Input = digest(string(f.Input))
 	if in.Command != "" { // a shell's input also has a description that varies between calls
 		e.Input = digest(strings.Join(strings.Fields(in.Command), " "))
-		r.commands[e.Call] = in.Command
+		e.commands = commandsIn(in.Command)
+		r.tests[e.Call] = isTest(e.commands, r.checks)
 	}
 	e.Text = cut(cmp.Or(in.Command, e.Path, in.Pattern, in.URL, in.Query, in.Prompt), maxText)
 }
@@ -217,8 +219,7 @@ func (r *reader) answered(e *Event, f *fields) {
 	e.Call, e.Failed = f.ToolUseID, f.IsError
 	result := untagged(f.Result)
 	e.Text, e.Result = cut(result, maxText), digestOf(result)
-	command := r.commands[e.Call]
-	if isTest(command, r.s.TestCommand) {
+	if r.tests[e.Call] {
 		e.Tests = testsOf(result, f.IsError)
 	}
 	if e.Failed {
@@ -249,7 +250,7 @@ func (r *reader) completed(e *Event, f *fields) bool {
 		e.Took = event.Millis(*res.MS)
 	}
 	text := cmp.Or(res.Output, strings.TrimSpace(res.Stdout+"\n"+res.Stderr))
-	if text != "" && isTest(r.commands[e.Call], r.s.TestCommand) {
+	if text != "" && r.tests[e.Call] {
 		e.Tests = testsOf(text, res.Exit != 0)
 	}
 	return e.Tests != nil || e.Took > 0

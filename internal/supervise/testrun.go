@@ -8,19 +8,31 @@ import (
 )
 
 var (
-	testCommand = regexp.MustCompile(`(?:^|[\s;&|(/])(?:go test|gotestsum|pytest|py\.test|tox|nox|jest|vitest|mocha|ava|rspec|phpunit|ctest|bats|` +
+	testCommand = regexp.MustCompile(`(?:^|[\s/])(?:go test|gotestsum|pytest|py\.test|tox|nox|jest|vitest|mocha|ava|rspec|phpunit|ctest|bats|` +
 		`(?:npm|pnpm|yarn|bun|deno)(?: run)? test|cargo (?:test|nextest)|(?:mvn|gradle|gradlew|sbt|dotnet|swift|mix|lein|rake|make|just|bazel)\s(?:\S+\s)*(?:test|check)\b|` +
 		`python3? -m (?:unittest|pytest)|(?:manage\.py|django-admin) test\b|node --test)`)
 	failedName = regexp.MustCompile(`(?m)^\s*(?:--- FAIL: (\S+)|(?:FAILED|ERROR)[ \t]+([^\s(]\S*)|(?:FAIL|ERROR): (\S+)|FAIL[ \t]+(\S+)|[●✕✗×]\s+(.+?)(?:\s+\([\d.]+ ?m?s\))?$|test (\S+) \.\.\. FAILED|not ok \d+ -? ?(.+)$)`)
 	failedSum  = regexp.MustCompile(`(?i)\b(\d+) (?:tests? |specs? |examples? )?(?:failed|failing|failures?)\b`)
 )
 
-// isTest reports whether a shell command runs tests: known, the test command of the task, or a common test runner.
-func isTest(command, known string) bool {
-	if command == "" {
-		return false
+// checksOf returns the commands of a task's test command, without cd.
+func checksOf(text string) (checks []string) {
+	for _, c := range commandsIn(text) {
+		if line := c.line(); line != "" && c.words[0] != "cd" {
+			checks = append(checks, line)
+		}
 	}
-	return known != "" && strings.Contains(command, known) || testCommand.MatchString(command)
+	return checks
+}
+
+// isTest reports whether commands run tests: all checks of the task, perhaps behind a runner such as "uv run", or a
+// common test runner.
+func isTest(list []command, checks []string) bool {
+	lacks := func(check string) bool {
+		return !slices.ContainsFunc(list, func(c command) bool { return strings.Contains(c.line()+" ", check+" ") })
+	}
+	return len(checks) > 0 && !slices.ContainsFunc(checks, lacks) ||
+		slices.ContainsFunc(list, func(c command) bool { return testCommand.MatchString(c.line()) })
 }
 
 // maxOutput is the number of bytes of a failed run that are kept. The end has the failures, and fits several tracebacks.

@@ -71,9 +71,11 @@ type Event struct {
 	Call    string `json:"call,omitempty"` // ID that joins the use, result and edits of a tool call
 	Tool    string `json:"tool,omitempty"`
 	Input   uint64 `json:"input,omitempty"`   // digest of the tool's input
-	Command string `json:"command,omitempty"` // of a shell tool
+	Command string `json:"command,omitempty"` // of a shell tool, cut
 	Path    string `json:"path,omitempty"`    // as reported; relative inside of the workspace
 	Text    string `json:"text,omitempty"`    // message, answer or error
+
+	commands []command // of a shell tool; nil: unknown
 
 	Failed bool          `json:"failed,omitempty"` // the tool returned an error
 	Result uint64        `json:"result,omitempty"` // digest of the answer without volatile parts

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -65,7 +64,7 @@ func settled(t *history, edit *Event, grace time.Duration) bool {
 		return true
 	}
 	return slices.ContainsFunc(t.steps, func(st *step) bool {
-		return st.result != nil && st.result.Sequence > edit.Sequence && (st.tests != nil || strings.Contains(st.use.Command, "git commit"))
+		return st.result != nil && st.result.Sequence > edit.Sequence && (st.tests != nil || oneOf(st.use.commands, "git commit") != "")
 	})
 }
 

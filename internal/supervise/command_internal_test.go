@@ -1,0 +1,67 @@
+package supervise
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestCommandsIn(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{
+		"cd x && FOO=1 timeout 60 go test ./... 2>&1 | tail -3":      {"cd x", "go test ./...", "tail -3"},
+		"if ! git diff --quiet; then git 'commit' -m \"a && b\"; fi": {"git diff --quiet", "git commit -m a && b"},
+		`bash -lc "cd x; git push --force"`:                          {"cd x", "git push --force"},
+		`sudo -u deploy sh -c 'echo "$(git push)"'`:                  {"echo $", "git push"},
+		"for i in 1 2; do\n  curl -s \"localhost:$i\" &\ndone":       {"curl -s localhost:$"},
+		"cat > a.sh <<'E'\ngit push --force\nE\nls":                  {"cat", "ls"},
+		"timeout -k 5 -s KILL $T nice -n 10 make":                    {"make"},
+		"env -u HOME A=b nohup time xargs -n 1 rm":                   {"rm"},
+		"git -c user.name=\"A B\" commit":                            {"git -c user.name=A B commit"},
+		`(\rm -r a\ b)`:                                              {"rm -r a b"},
+		"timeout 60":                                                 {"timeout 60"},
+		"A=1":                                                        nil,
+		"echo 'open":                                                 nil,
+		"if then":                                                    nil,
+		"git push --force; echo $(":                                  nil,
+		"ls" + strings.Repeat(" ", maxParsed):                        nil,
+		strings.Repeat("ls;", maxCommands+1):                         nil,
+		strings.Repeat("sudo ", maxParsed/6) + "ls":                  {"ls"},
+	} {
+		var got []string
+		for _, c := range commandsIn(text) {
+			got = append(got, strings.Join(c.words, " "))
+		}
+		require.Equal(t, want, got, text)
+	}
+}
+
+// An agent can send any text.
+func TestCommandsIn_DeeplyNested(t *testing.T) {
+	t.Parallel()
+	for _, open := range []string{"(", "$(", "\"$(", "{ ", "((", "$((", "`", "if (", "${a-", "[[ (", "<(", "a() {", "sh -c \"", "sudo "} {
+		commandsIn(strings.Repeat(open, maxParsed/len(open)))
+	}
+	require.NotNil(t, commandsIn(strings.Repeat("( ", maxParsed/4)+"ls"+strings.Repeat(")", maxParsed/4)))
+}
+
+func TestOneOf(t *testing.T) {
+	t.Parallel()
+	names := []string{"git push --force", "terraform apply", "sudo rm"}
+	for _, line := range []string{
+		"git push --force", "timeout 60 git push --force", "timeout -k 5 --signal=KILL 1m git push --force origin HEAD", "sudo git push --force",
+		"env -u HOME GIT_SSH=x git push --force", "nice -n 10 git push --force", "nohup git push --force &", "FOO=1 git push --force",
+		"cd infra && FOO=1 timeout 60 nice terraform apply", "/usr/bin/env terraform apply", "sudo -u deploy -E terraform apply",
+		"git push origin HEAD --force", "(cd x; sh -c 'git push --force')", "out=$(terraform apply)", "env A=b sudo -n rm x",
+	} {
+		require.NotEmpty(t, oneOf(commandsIn(line), names...), line)
+	}
+	for _, line := range []string{
+		"timeout 60 git push", "echo timeout 60 git push --force", "timeout 60 echo terraform apply", "timeout", "nice -n", "FOO=1", "git log",
+		"git commit -m 'no; git push --force'", "cat <<E\nterraform apply\nE", "sudo ls", "git push --force; echo 'open",
+	} {
+		require.Empty(t, oneOf(commandsIn(line), names...), line)
+	}
+	require.Equal(t, "sudo", oneOf(commandsIn("FOO=1 sudo ls"), "sudo"))
+}
