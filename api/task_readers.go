@@ -9,9 +9,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// maxUnsent is the maximum number of tasks whose frames wait for a slow reader. A reader with more has to read the
+// Maximum number of tasks whose frames wait for a slow reader, and of the bytes of these frames. A reader with more has to read the
 // list again.
-const maxUnsent = 500
+const (
+	maxUnsent      = 500
+	maxUnsentBytes = 1 << 20
+)
 
 // taskReader is the reader of a list of tasks. It keeps the newest frame of each changed task until the frame is sent.
 type taskReader struct {
@@ -23,6 +26,7 @@ type taskReader struct {
 	ready  bool // from now on no change is missed
 	reset  bool // changes were left out
 	frames map[string][]byte
+	bytes  int // of all frames
 }
 
 func newTaskReader(of *taskWatch, projects []string) *taskReader {
@@ -39,7 +43,7 @@ func (r *taskReader) take() (text []byte, ready bool) {
 	for _, id := range slices.Sorted(maps.Keys(r.frames)) {
 		text = append(text, r.frames[id]...)
 	}
-	r.reset = false
+	r.reset, r.bytes = false, 0
 	clear(r.frames)
 	return text, r.ready
 }
@@ -50,8 +54,9 @@ func (r *taskReader) put(t client.Task, frame []byte) {
 		return
 	}
 	r.mu.Lock()
+	r.bytes += len(frame) - len(r.frames[t.ID])
 	r.frames[t.ID] = frame
-	full := len(r.frames) > maxUnsent
+	full := len(r.frames) > maxUnsent || r.bytes > maxUnsentBytes
 	r.mu.Unlock()
 	if full {
 		r.leaveOut()
@@ -62,7 +67,7 @@ func (r *taskReader) put(t client.Task, frame []byte) {
 // leaveOut makes the reader read the list again.
 func (r *taskReader) leaveOut() {
 	r.mu.Lock()
-	r.reset = true
+	r.reset, r.bytes = true, 0
 	clear(r.frames)
 	r.mu.Unlock()
 	wait.Notify(r.news)

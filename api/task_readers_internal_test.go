@@ -38,4 +38,16 @@ func TestTaskReader_TellsASlowReaderToReadTheListAgain(t *testing.T) {
 	require.Equal(t, "event: reset\ndata: {}\n\nlast", string(text))
 	text, _ = r.take()
 	require.Empty(t, text)
+
+	large := make([]byte, maxUnsentBytes/2)
+	for _, id := range []string{"a", "b", "b", "a"} {
+		r.put(client.Task{ID: id}, large)
+	}
+	text, _ = r.take()
+	require.Len(t, text, 2*len(large))
+	for _, id := range []string{"a", "b", "c"} {
+		r.put(client.Task{ID: id}, large)
+	}
+	text, _ = r.take()
+	require.Equal(t, "event: reset\ndata: {}\n\n", string(text))
 }

@@ -14,16 +14,17 @@ import (
 
 	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 const (
-	watchPage  = 500 // tasks of one query
-	watchPages = 4   // of one sweep; readers of an organization with more open tasks have to read the list again
-	// sweepEnded is how long a sweep reads an ended task. It is longer than the time between two sweeps.
-	sweepEnded = 10 * time.Minute
+	watchPage  = 500              // tasks of one query
+	watchPages = 4                // of one sweep; of more open tasks only the notified changes are seen
 	watchLimit = 30 * time.Second // of all queries of a step
-	foreign    = 0                // instead of the content of a task of another organization
+
+	foreign     = 0 // instead of the content of a task of another organization
+	mostForeign = 20_000
 )
 
 // taskWatches holds one watch for each organization whose lists have readers.
@@ -181,30 +182,58 @@ func (w *taskWatch) look(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// sweep reads all open tasks, and those that ended lately. It forgets all others.
+// sweep reads the open tasks, and those that are open no longer. It forgets all others.
 func (w *taskWatch) sweep(ctx context.Context) error {
-	before, q := w.seen, client.TaskQuery{ByGroup: true}
+	before, q := w.seen, client.TaskQuery{Statuses: openStatuses()}
 	w.seen = map[string]uint64{}
-	for n := 0; ; n++ {
+	for n := 0; n < watchPages; n++ {
 		page, err := w.tell(ctx, q, before)
-		switch {
-		case err != nil:
+		if err != nil {
 			w.seen = before
 			return err
-		case page.NextCursor == nil, endedBefore(page.Items[len(page.Items)-1], time.Now().Add(-sweepEnded)):
-			w.prime()
-			return nil
-		case n+1 == watchPages:
-			w.prime()
-			w.each((*taskReader).leaveOut)
-			return nil
+		}
+		if page.NextCursor == nil {
+			break
 		}
 		q.Cursor = *page.NextCursor
 	}
+	if err := w.ended(ctx, before); err != nil {
+		w.seen = before
+		return err
+	}
+	w.prime()
+	return nil
 }
 
-func endedBefore(t client.Task, at time.Time) bool {
-	return t.CompletedAt != nil && t.CompletedAt.Before(at)
+// ended reads the tasks that the sweep before found, and this one did not.
+func (w *taskWatch) ended(ctx context.Context, before map[string]uint64) error {
+	var missing []string
+	for id, sum := range before {
+		switch _, found := w.seen[id]; {
+		case sum == foreign && len(w.seen) < mostForeign:
+			w.seen[id] = foreign
+		case sum != foreign && !found:
+			missing = append(missing, id)
+		}
+	}
+	for some := range slices.Chunk(missing, watchPage) {
+		if _, err := w.tell(ctx, client.TaskQuery{IDs: some}, before); err != nil {
+			return err
+		}
+	}
+	for _, id := range missing {
+		delete(w.seen, id)
+	}
+	return nil
+}
+
+func openStatuses() (open []string) {
+	for _, s := range task.Statuses() {
+		if !s.Final() {
+			open = append(open, string(s))
+		}
+	}
+	return open
 }
 
 // tell reads tasks and gives those that are not as before to the readers.
