@@ -120,12 +120,11 @@ func (s *Store) tidy(ctx context.Context) (done retention.Step, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, tidyWait)
 	defer cancel()
-	if done.Rows, err = s.deleteOrphans(ctx); err != nil {
-		return done, err
-	}
+	var kept error // an object that cannot be deleted stops no other work
+	done.Rows, kept = s.deleteOrphans(ctx)
 	left, err := s.q.PacksToMove(ctx, tidyPacks)
 	if err != nil {
-		return done, translate("list packs", err)
+		return done, errors.Join(kept, translate("list packs", err))
 	}
 	moved := 0
 	for _, row := range left {
@@ -133,11 +132,11 @@ func (s *Store) tidy(ctx context.Context) (done retention.Step, err error) {
 		case err == nil:
 			moved++
 		case !errors.Is(err, errNoChunk): // the others can be moved
-			return done, err
+			return done, errors.Join(kept, err)
 		}
 	}
 	done.More = len(left) == tidyPacks && moved > 0 || done.Rows == tidyPacks
-	return done, nil
+	return done, kept
 }
 
 // deleteOrphans deletes objects of deleted checkpoints, and of packs that were not moved.
@@ -146,10 +145,14 @@ func (s *Store) deleteOrphans(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, translate("mark orphaned objects", err)
 	}
+	var deleted []string
+	var kept error
 	for _, key := range keys {
 		if err := s.cfg.Packs.Delete(ctx, key); err != nil {
-			return 0, err
+			kept = errors.Join(kept, err)
+			continue
 		}
+		deleted = append(deleted, key)
 	}
-	return int64(len(keys)), translate("forget orphaned objects", s.q.ForgetObjects(ctx, keys))
+	return int64(len(deleted)), errors.Join(kept, translate("forget orphaned objects", s.q.ForgetObjects(ctx, deleted)))
 }

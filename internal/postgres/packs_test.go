@@ -28,6 +28,7 @@ type objects struct {
 
 	dir  string
 	down atomic.Bool
+	held string // key of an object that cannot be deleted
 	puts atomic.Int64
 }
 
@@ -57,7 +58,7 @@ func (o *objects) Read(ctx context.Context, key string, offset, most int64) ([]b
 }
 
 func (o *objects) Delete(ctx context.Context, key string) error {
-	if o.down.Load() {
+	if o.down.Load() || key == o.held {
 		return errDown
 	}
 	return o.Packs.Delete(ctx, key)
@@ -284,6 +285,22 @@ func TestPack_WhoseWriterDiedIsDeleted(t *testing.T) {
 	s.tidied()
 	require.Empty(t, o.names(t))
 	require.Zero(t, count(t, s.pool, `SELECT count(*) FROM pack_objects`))
+}
+
+func TestPack_ThatCannotBeDeletedStopsNoOtherWork(t *testing.T) {
+	t.Parallel()
+	o := newObjects(t)
+	s := newSender(t, postgres.Config{Packs: o})
+	s.exec(`INSERT INTO pack_objects (key, bytes, created_at) VALUES ('held.pack', 3, now() - interval '1 day'), ('other.pack', 3, now())`)
+	o.down.Store(true)
+	c := s.send(1, 0, "abc")
+	o.down.Store(false)
+	o.held = "held.pack"
+	_, err := s.retain(2 * time.Hour)
+	require.ErrorIs(t, err, errDown)
+	require.Equal(t, 1, count(t, s.pool, `SELECT count(*) FROM pack_objects WHERE key IN ('held.pack', 'other.pack')`))
+	require.Zero(t, count(t, s.pool, chunksLeft), "the pack was moved")
+	s.has(c, "abc")
 }
 
 // Without the setting, packs stay where they are. With the setting, retention moves them, also those of ended tasks.
