@@ -1,10 +1,12 @@
 package taskcmd_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/testkit/tables"
 )
 
@@ -12,6 +14,8 @@ import (
 func TestHelp_NamesRuntimesAndProvidersOfTheTables(t *testing.T) {
 	tables.AddDummy(t)
 	help := newFake(t).omoi("run", "--help").out
-	require.Contains(t, help, "claude, scripted, command, external, "+tables.Dummy+" (default")
-	require.Contains(t, help, "local, docker, daytona, external, "+tables.Dummy+" (default")
+	for _, names := range [][]string{task.RuntimeNames(), task.ProviderNames()} {
+		require.Contains(t, names, tables.Dummy)
+		require.Contains(t, help, strings.Join(names, ", ")+" (default")
+	}
 }
