@@ -95,9 +95,7 @@ func (a *API) engine() *gin.Engine {
 	e.RedirectTrailingSlash = false
 	e.UseRawPath, e.UnescapePathValues = true, true
 	e.GET("/", a.welcome)
-	e.NoRoute(func(c *gin.Context) {
-		a.writeError(c.Writer, c.Request, httpError(http.StatusNotFound, "Unknown route %s. Next: GET /api/v1/openapi.json lists all routes", clip(c.Request.URL.Path)))
-	})
+	e.NoRoute(a.noRoute)
 	e.NoMethod(func(c *gin.Context) {
 		a.writeError(c.Writer, c.Request, httpError(http.StatusMethodNotAllowed, "The route %s does not accept the method %s.",
 			clip(c.Request.URL.Path), c.Request.Method))

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/gin-gonic/gin"
@@ -45,8 +44,8 @@ func (a *API) health(context.Context, *struct{}) (*bodyOut[client.Health], error
 // welcome shows the web page to a browser, and tells programs where to read on.
 func (a *API) welcome(c *gin.Context) {
 	c.Header("Vary", "Accept")
-	if strings.Contains(c.GetHeader("Accept"), "text/html") {
-		a.servePage(c, ui.Index)
+	if wantsPage(c.Request) {
+		a.servePage(c, http.StatusOK, ui.Index)
 		return
 	}
 	if err := a.noPage(c.Request); err != nil {

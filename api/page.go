@@ -32,12 +32,27 @@ func (a *API) registerPage() {
 func (a *API) onPage(path string, name func(*gin.Context) string) {
 	for _, method := range []string{http.MethodGet, http.MethodHead} {
 		a.forms[formKey{method, path}] = &form{count: a.deps.Meter.Route(method, path), tolerant: true}
-		a.routes.Handle(method, path, func(c *gin.Context) { a.servePage(c, name(c)) })
+		a.routes.Handle(method, path, func(c *gin.Context) { a.servePage(c, http.StatusOK, name(c)) })
 	}
 }
 
+// noRoute responds to a request for an unknown route. Browsers get the page, which says so.
+func (a *API) noRoute(c *gin.Context) {
+	c.Header("Vary", "Accept")
+	if wantsPage(c.Request) && !strings.HasPrefix(c.Request.URL.Path, "/api/") {
+		a.servePage(c, http.StatusNotFound, ui.Index)
+		return
+	}
+	a.writeError(c.Writer, c.Request, httpError(http.StatusNotFound, "Unknown route %s. Next: GET /api/v1/openapi.json lists all routes", clip(c.Request.URL.Path)))
+}
+
+// wantsPage reports whether a request is for a page that a browser shows.
+func wantsPage(r *http.Request) bool {
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && strings.Contains(r.Header.Get("Accept"), "text/html")
+}
+
 // servePage responds with a file of the page.
-func (a *API) servePage(c *gin.Context, name string) {
+func (a *API) servePage(c *gin.Context, status int, name string) {
 	if err := a.noForeignPage(c.Request); err != nil {
 		a.writeError(c.Writer, c.Request, err)
 		return
@@ -68,7 +83,7 @@ func (a *API) servePage(c *gin.Context, name string) {
 	if ui.Immutable(name) {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
-	c.Status(http.StatusOK)
+	c.Status(status)
 	if c.Request.Method != http.MethodHead {
 		_, _ = c.Writer.Write(content) // the browser may have disconnected
 	}

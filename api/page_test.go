@@ -44,6 +44,22 @@ func TestPage_RoutesShowItUnderItsPolicy(t *testing.T) {
 	}
 }
 
+func TestPage_UnknownRouteIsAPageForBrowsersOnly(t *testing.T) {
+	t.Parallel()
+	w := closed(t)
+	for _, path := range []string{"/nope", "/fleet/x"} {
+		got := w.call(http.MethodGet, path, nil, "Accept", "text/html,*/*")
+		require.Equal(t, http.StatusNotFound, got.status, path)
+		require.Equal(t, []string{ui.Policy, "text/html; charset=utf-8", "Accept, Accept-Encoding"},
+			[]string{got.header.Get("Content-Security-Policy"), got.header.Get("Content-Type"), got.header.Get("Vary")}, path)
+		require.Equal(t, string(ui.Files()[ui.Index].Plain), string(got.body), path)
+	}
+	w.call(http.MethodGet, "/nope", nil, "Accept", "*/*").refused(http.StatusNotFound, "")
+	w.call(http.MethodPost, "/nope", nil, "Accept", "text/html").refused(http.StatusNotFound, "")
+	w.call(http.MethodGet, "/api/v1/nope", nil, "Accept", "text/html").refused(http.StatusNotFound, "")
+	require.Equal(t, http.StatusForbidden, open(t).pageStatus("/nope", "Accept", "text/html", "Sec-Fetch-Site", "cross-site"))
+}
+
 func TestPage_FilesAreCompressedAndKept(t *testing.T) {
 	t.Parallel()
 	w := closed(t)

@@ -111,6 +111,17 @@ test("fork and rewind begin with a checkpoint of the timeline; take gives the co
   });
 });
 
+test("an unknown address, task and sandbox say so, and lead to the tasks", async () => {
+  for (const [path, head] of [["/nope", "Not found"], ["/tasks/APP-1/nope", "Not found"], ["/tasks/NO-1", "There is no task NO-1"], ["/sandbox/none", "There is no sandbox none"]] as const) {
+    await on(path, async ({ page, allow }) => {
+      allow(/404/);
+      await page.getByRole("heading", { name: head, exact: true }).waitFor();
+      await page.getByRole("link", { name: "All tasks" }).click();
+      await page.getByRole("heading", { name: "Tasks" }).waitFor();
+    });
+  }
+});
+
 test("a text that was cut says its size, and comes whole when asked for", async () => {
   const task = await omoi.task("Cut", [{ say: "Hello." }, sleepForever]);
   const { sandbox_id } = await running(task);

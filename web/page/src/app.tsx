@@ -96,7 +96,7 @@ function usePageKeys(help: () => void): void {
 }
 
 function Nothing(): ReactNode {
-  return <div className="empty"><h1>No such page</h1><p><Link to="/tasks">All tasks</Link></p></div>;
+  return <div className="empty"><h1>Not found</h1><p className="muted">This address has no page.</p><p><Link to="/tasks">All tasks</Link></p></div>;
 }
 
 function Broken({ error }: { error: unknown }): ReactNode {

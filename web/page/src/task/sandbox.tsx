@@ -2,8 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import { Navigate, useParams } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
-import { api, said, unwrap } from "../lib/api";
-import { Text } from "../lib/text";
+import { api, unwrap } from "../lib/api";
+import { Missing } from "./missing";
 
 /** The page of a sandbox is that of its task, at its attempt. */
 export function SandboxPage(): ReactNode {
@@ -13,7 +13,7 @@ export function SandboxPage(): ReactNode {
     queryFn: () => unwrap(api.GET("/api/v1/sandboxes/{sandbox_id}", { params: { path: { sandbox_id: id } } })),
   });
   if (sandbox.error !== null) {
-    return <div className="empty"><h1>Sandbox</h1><p className="bad" role="alert"><Text of={said(sandbox.error)} /></p></div>;
+    return <Missing what="sandbox" id={id} error={sandbox.error} />;
   }
   if (sandbox.data === undefined) {
     return <p className="muted empty">Loading…</p>;
