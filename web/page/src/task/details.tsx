@@ -1,8 +1,9 @@
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
 import { useInfo } from "../banners";
-import type { Task } from "../lib/api";
+import { api, unwrap, type Task } from "../lib/api";
 import type { Schemas } from "@omoi/client";
 import { duration, usd, count } from "../lib/format";
 import { Clock, Text } from "../lib/text";
@@ -53,11 +54,20 @@ export function Details({ task, why }: { task: Task; why: Schemas["Explanation"]
           <dt>Priority</dt><dd>{task.priority.toLowerCase()}</dd>
           <dt>Mode</dt><dd>{task.mode}{task.continuous && ", repeats its work until the checks pass"}</dd>
           <dt>Retries</dt><dd>{task.retry_count} of {task.max_retries}</dd>
-          {task.dependencies.depends_on.length > 0 && <><dt>Starts after</dt><dd>{task.dependencies.depends_on.map((id) => <div key={id}><Link to="/tasks/$id" params={{ id }}>{id}</Link></div>)}</dd></>}
+          {task.dependencies.depends_on.length > 0 && <><dt>Starts after</dt><dd><After ids={task.dependencies.depends_on} /></dd></>}
           <dt>Suggested command</dt><dd><code>{why?.next ?? `omoi show ${task.key}`}</code></dd>
           <dt>Workflow</dt><dd><code>temporal{info !== undefined && ` -n ${info.temporal_namespace}`} workflow show -w task-{task.id}</code></dd>
         </dl>
       </section>
     </>
   );
+}
+
+/** The tasks that must be completed first, by key and title. */
+function After({ ids }: { ids: string[] }): ReactNode {
+  const found = useQuery({ queryKey: ["tasks", "after", ids], queryFn: () => unwrap(api.GET("/api/v1/tasks", { params: { query: { id: ids, limit: ids.length } } })) }).data?.items;
+  return ids.map((id) => {
+    const task = found?.find((t) => t.id === id);
+    return <div key={id}><Link to="/tasks/$id" params={{ id: task?.key ?? id }}>{task === undefined ? id : <>{task.key} <Text of={task.title} /></>}</Link></div>;
+  });
 }
