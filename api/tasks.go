@@ -147,7 +147,7 @@ type listTasksIn struct {
 	HasSandbox string   `query:"has_sandbox" enum:"true,false" doc:"true: only tasks with a sandbox_id, running or ended; false: only those without; default: all."`
 	TicketIDs  []string `query:"ticket_id,explode" doc:"Only tasks of one of these tickets; default: all."`
 	Groups     []string `query:"group,explode" doc:"Only tasks of one of these groups; default: all."`
-	Order      string   `query:"order" enum:"newest,group" default:"newest" doc:"newest: newest first. group: needs_you, running, checking, waiting, then ended tasks; running ones by their last change, waiting ones by score, ended ones by their end."`
+	Order      string   `query:"order" enum:"newest,group" default:"newest" doc:"newest: newest first. group: needs_you, running, checking, waiting, then ended tasks; running ones by their last change, waiting ones by score and queue position, ended ones by their end."`
 	client.TaskCountQuery
 	IDs []string `query:"id,explode" doc:"Only tasks with this key, or whose ID begins or ends so, or whose last 8 digits begin so: 4 to 36 hexadecimal digits and hyphens."`
 	client.PageRequest

@@ -44,9 +44,10 @@ func TestListTasks_OrderOfGroupsHasEachTaskOnceOverPages(t *testing.T) {
 		"status = 'failed'"+endedAt+"'3 min'", "status = 'completed'"+endedAt+"'5 min'", "status = 'cancelled'"+endedAt+"'4 min'",
 		"score = 1.5", "score = 7.25", "status = 'validating'", "status = 'running', updated_at = now() + interval '1 min'",
 		"status = 'assigned', updated_at = now() + interval '2 min'", "blocked_reason = 'review'", "blocked_reason = 'suspended'",
+		"score = 1.51, queue_position = 1", "score = 1.51, queue_position = 20", "score = 1.51, queue_position = NULL",
 	)
-	want := []string{k[8], k[7], k[6], k[5], k[4], k[3], k[9], k[1], k[2], k[0]}
-	for limit := 1; limit <= 11; limit++ {
+	want := []string{k[8], k[7], k[6], k[5], k[4], k[10], k[11], k[12], k[3], k[9], k[1], k[2], k[0]}
+	for limit := 1; limit <= len(want)+1; limit++ {
 		var got []string
 		for query := "order=group&limit=" + strconv.Itoa(limit); ; {
 			keys, next := w.listed(query)

@@ -19,7 +19,7 @@ SELECT sqlc.embed(t), p.repo, (s.task_id IS NOT NULL)::boolean AS holds_slot,
 FROM task_briefs t JOIN projects p ON p.id = t.project_id LEFT JOIN slots s ON s.task_id = t.id
 CROSS JOIN LATERAL (SELECT x.agent_waits, x.state, coalesce(-(sqlc.narg('ranks')::jsonb ->> x.state)::integer, 0)::integer AS rank,
     CASE WHEN sqlc.narg('ranks')::jsonb IS NULL THEN 0
-        WHEN t.status = 'pending' THEN t.score
+        WHEN t.status = 'pending' THEN t.score - coalesce(t.queue_position, 21) * 0.0001 -- scores are whole hundredths, positions 1 to 20
         ELSE extract(epoch FROM coalesce(t.completed_at, t.updated_at))::float8 END::float8 AS sort_key
     FROM (SELECT w.waits::boolean AS agent_waits, (t.status || ':' || CASE WHEN w.waits THEN 'message' ELSE t.blocked_reason END)::text AS state
         FROM (SELECT (t.status = 'running' AND omoi_agent_waits(t.sandbox_id))::boolean AS waits) w) x) o

@@ -26,7 +26,7 @@ export function useTasks(search: HomeSearch, groups: readonly { id: GroupID }[],
   const used = mine.length > 0;
   const items = useMemo(() => {
     const seen = new Set<string>(); // a task that changes between two pages may be on both
-    return inQueue((used ? query.data?.pages.flatMap((p) => p.items) ?? [] : []).filter((t) => !seen.has(t.id) && seen.add(t.id)));
+    return (used ? query.data?.pages.flatMap((p) => p.items) ?? [] : []).filter((t) => !seen.has(t.id) && seen.add(t.id));
   }, [query.data, used]);
   const concerns = (task?: Task): boolean => used && (task === undefined || query.isFetching || mine.some((g) => g === task.group) || items.some((t) => t.id === task.id));
   useRefresh(changes, concerns, query, every * Math.max(1, query.data?.pages.length ?? 1));
@@ -42,10 +42,4 @@ export function useCounts(search: HomeSearch, changes: TaskChanges) {
   });
   useRefresh(changes, () => true, query, every);
   return query.data;
-}
-
-/** Puts waiting tasks of the same score in the order in which they start. */
-function inQueue(tasks: Task[]): Task[] {
-  const waiting = tasks.filter((t) => t.group === "waiting").sort((a, b) => b.score - a.score || (a.queue_position ?? 1e9) - (b.queue_position ?? 1e9));
-  return tasks.map((t) => (t.group === "waiting" ? waiting.shift()! : t));
 }
