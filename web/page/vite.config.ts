@@ -31,6 +31,7 @@ export default defineConfig({
     assetsInlineLimit: 0, // no data: files
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    rolldownOptions: { output: { codeSplitting: { groups: [{ name: "page", tags: ["$initial"] }] } } }, // one script before the first paint
   },
   test: { include: ["test/**/*.test.ts"] },
 } as Parameters<typeof defineConfig>[0]);
