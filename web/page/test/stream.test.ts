@@ -23,6 +23,7 @@ beforeEach(() => {
 afterEach(() => {
   vi.useRealTimers();
   vi.unstubAllGlobals();
+  vi.restoreAllMocks();
 });
 
 function body(pieces: Uint8Array[], open = false): Response {
@@ -136,6 +137,28 @@ test("a lost connection says when it is tried again, and is tried at once when a
   await settle();
   expect([asked.length, stream.nextTry]).toEqual([2, 0]);
   stream.stop();
+});
+
+test("the list asks a server that does not know its stream again, with growing pauses, and follows the next one", async () => {
+  vi.stubGlobal("location", { origin: "http://omoi.test" });
+  vi.stubGlobal("document", { addEventListener: () => undefined, removeEventListener: () => undefined, visibilityState: "visible", documentElement: { dataset: {} } });
+  vi.spyOn(Math, "random").mockReturnValue(1);
+  const { TaskChanges } = await import("../src/home/changes");
+  const refuse = (status: number) => () => { at.push(Date.now()); return new Response(JSON.stringify({ status }), { status }); };
+  const at: number[] = [], begun = Date.now(), changes = new TaskChanges("APP");
+  let told = 0;
+  changes.subscribe(() => { told++; });
+  answers = [refuse(404), refuse(422), refuse(429), refuse(503), () => { at.push(Date.now()); return body([new TextEncoder().encode('event: hello\ndata: {"server_version":"v2"}\n\n')], true); }];
+  changes.start();
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect(at.map((t) => t - begun)).toEqual([0, 400, 1200, 2800, 6000]);
+  expect([told, asked[0]]).toEqual([1, "/api/v1/tasks/stream?project_id=APP"]);
+  changes.stop();
+  answers = [refuse(403)];
+  changes.start();
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect([at.length, asked.length]).toEqual([6, 6]);
+  changes.stop();
 });
 
 test("the end of a task and a refusal are final", async () => {

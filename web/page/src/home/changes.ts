@@ -18,6 +18,7 @@ export class TaskChanges {
       cursor: () => "",
       url: () => `/api/v1/tasks/stream${project === undefined ? "" : `?project_id=${encodeURIComponent(project)}`}`,
       frame: (frame) => this.frame(frame),
+      final: (status) => status === 401 || status === 403, // an older server, during an update, does not know the stream
       changed: (state) => {
         document.documentElement.dataset["conn"] = state; // tests wait for it
         if (state === "refused") {

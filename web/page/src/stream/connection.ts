@@ -12,7 +12,11 @@ interface StreamHandlers {
   /** Called for each frame, in order. Returns the new cursor, or undefined if the frame does not move it. */
   frame: (frame: EventSourceMessage) => string | undefined;
   changed: (state: Connection, problem?: Problem) => void;
+  /** Whether a refusal is final; default: all but those of a server that cannot answer now. */
+  final?: (status: number) => boolean;
 }
+
+const isFinal = (status: number): boolean => status !== 429 && status < 500;
 
 /** Longer than two keep-alives of the server. */
 const silence = 45_000;
@@ -155,13 +159,13 @@ export class Stream {
     this.cursor = this.on.frame(frame) ?? this.cursor;
   }
 
-  /** A server that cannot answer now is asked again; any other refusal is final. */
+  /** Asks again, unless the refusal is final. */
   private async refused(mine: AbortController, response: Response): Promise<void> {
     const problem = (await response.json().catch(() => ({ status: response.status, detail: response.statusText }))) as Problem;
     if (this.abort !== mine) {
       return;
     }
-    if (response.status === 429 || response.status >= 500) {
+    if (!(this.on.final ?? isFinal)(response.status)) {
       this.again();
       return;
     }

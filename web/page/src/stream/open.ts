@@ -11,6 +11,7 @@ interface OpenHandlers {
   url: (cursor: string) => string;
   frame: (frame: EventSourceMessage) => string | undefined;
   changed: (state: Connection, problem?: Problem) => void;
+  final?: (status: number) => boolean;
 }
 
 /** A stream that the page keeps open: it says when the stream is lost, asks for the login, and starts again after it. */
@@ -36,6 +37,7 @@ export class OpenStream {
     this.stream = new Stream(this.on.cursor(), {
       url: this.on.url,
       frame: this.on.frame,
+      final: this.on.final,
       changed: (state, problem) => this.changed(state, problem),
     });
     this.stream.start();
