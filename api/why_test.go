@@ -19,6 +19,16 @@ func (w *world) why(id string, headers ...string) client.Explanation {
 	return ok[client.Explanation](w.call(http.MethodGet, "/api/v1/tasks/"+id+"/why", nil, headers...), http.StatusOK)
 }
 
+func TestWhy_NamesDependenciesByKey(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	first, in := w.task(newTask()), newTask()
+	in.DependsOn = &client.DependsOn{TaskIDs: []string{first.ID}}
+	e := w.why(w.task(in).ID)
+	require.Equal(t, "The task waits for 1 task to complete: "+first.Key+" is pending.", e.Why)
+	require.Equal(t, "omoi why "+first.Key, e.Next)
+}
+
 // A task that waits for its sandbox names the missing components of /readyz.
 func TestWhy_NamesMissingWorkersAndASilentTemporal(t *testing.T) {
 	t.Parallel()

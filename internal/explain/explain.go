@@ -56,7 +56,7 @@ type WhyFacts struct {
 
 // Dependency is a task that another task waits for.
 type Dependency struct {
-	ID     string
+	Key    string
 	Status task.Status
 }
 
@@ -208,11 +208,11 @@ func (f WhyFacts) suspended(why, reason, next string) Explanation {
 func (f WhyFacts) dependency(why string) Explanation {
 	var names []string
 	for _, d := range f.DependsOn {
-		names = append(names, d.ID+" is "+string(d.Status))
+		names = append(names, d.Key+" is "+string(d.Status))
 	}
 	next := "omoi show " + f.Task.ID
 	if len(f.DependsOn) > 0 {
-		next = "omoi why " + f.DependsOn[0].ID
+		next = "omoi why " + f.DependsOn[0].Key
 	}
 	return Explanation{State: StandsWaiting, Why: task.Sentence(why, strings.Join(names, ", ")), Next: next}
 }
@@ -221,7 +221,7 @@ func (f WhyFacts) dependency(why string) Explanation {
 func (f WhyFacts) broken() string {
 	for _, d := range f.DependsOn {
 		if d.Status == task.StatusFailed || d.Status == task.StatusCancelled {
-			return d.ID
+			return d.Key
 		}
 	}
 	return ""

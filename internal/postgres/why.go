@@ -38,7 +38,7 @@ func (s *Store) WhyFacts(ctx context.Context, organizationID, taskID string) (ex
 func (s *Store) whyDependencies(ctx context.Context, f *explain.WhyFacts) error {
 	rows, err := s.q.WaitedFor(ctx, f.Task.ID)
 	f.DependsOn = mapAll(rows, func(r db.WaitedForRow) explain.Dependency {
-		return explain.Dependency{ID: r.ID, Status: task.Status(r.Status)}
+		return explain.Dependency{Key: r.Key, Status: task.Status(r.Status)}
 	})
 	return translate("read what task "+f.Task.ID+" waits for", err)
 }

@@ -498,12 +498,12 @@ func (q *Queries) TicketEnds(ctx context.Context, ticketID string, most int) ([]
 }
 
 const waitedFor = `-- name: WaitedFor :many
-SELECT o.id::text AS id, o.status FROM task_dependencies d JOIN tasks o ON o.id = d.depends_on
+SELECT o.key, o.status FROM task_dependencies d JOIN tasks o ON o.id = d.depends_on
 WHERE d.task_id = $1 AND o.status <> 'completed' ORDER BY o.status IN ('failed', 'cancelled') DESC, o.id
 `
 
 type WaitedForRow struct {
-	ID     string
+	Key    string
 	Status string
 }
 
@@ -517,7 +517,7 @@ func (q *Queries) WaitedFor(ctx context.Context, taskID string) ([]WaitedForRow,
 	items := []WaitedForRow{}
 	for rows.Next() {
 		var i WaitedForRow
-		if err := rows.Scan(&i.ID, &i.Status); err != nil {
+		if err := rows.Scan(&i.Key, &i.Status); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

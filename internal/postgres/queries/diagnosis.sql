@@ -93,7 +93,7 @@ WHERE id = @id AND state = 'held';
 
 -- name: WaitedFor :many
 -- WaitedFor returns the dependencies of a task that are not completed.
-SELECT o.id::text AS id, o.status FROM task_dependencies d JOIN tasks o ON o.id = d.depends_on
+SELECT o.key, o.status FROM task_dependencies d JOIN tasks o ON o.id = d.depends_on
 WHERE d.task_id = @task_id AND o.status <> 'completed' ORDER BY o.status IN ('failed', 'cancelled') DESC, o.id;
 
 -- name: ClockNow :one

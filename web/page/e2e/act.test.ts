@@ -52,6 +52,7 @@ test("a task that waits for another one offers no retry, which the server would 
     await page.locator(".task-title .status", { hasText: "Blocked" }).waitFor();
     await page.getByRole("button", { name: "Cancel…" }).waitFor();
     expect(await page.getByRole("button", { name: "Retry…" }).count()).toBe(0);
+    await page.locator(".why-line", { hasText: `to complete: ${first.key} is running.` }).waitFor();
     await page.getByRole("link", { name: "Details" }).click();
     await page.getByRole("link", { name: `${first.key} First` }).click();
     await page.locator(".task-title h1", { hasText: "First" }).waitFor();
