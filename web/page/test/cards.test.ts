@@ -55,6 +55,10 @@ test("every character that is not seen has a mark", () => {
   }
 });
 
+test("an agent that ends by itself may have failed", () => {
+  expect(drawn(cardOf(event("agent.shutdown", { reason: "complete" }), []))).toContain("It ended by itself.");
+});
+
 test("the end of an agent says Done, unless its sender says otherwise", () => {
   const end = (data: object) => [cardOf(event("agent.completed", data), [])].map((c) => [c.label, c.tone])[0];
   expect(end({ success: true, final_output: "Bye." })).toEqual(["Done", "done"]);

@@ -31,7 +31,7 @@ const mono = (text: string): ReactNode => <code><Text of={cutMiddle(text, 200)} 
 const senders: Record<string, string> = { guardian: "Guardian", system: "System", agent: "Agent message" };
 
 const shutdowns: Record<string, string> = {
-  complete: "Its work is done.", error: "It failed.", interrupted: "It was interrupted.", sigterm: "omoi asked it to stop.", gone: "The server had closed its sandbox.",
+  complete: "It ended by itself.", error: "It failed.", interrupted: "It was interrupted.", sigterm: "omoi asked it to stop.", gone: "The server had closed its sandbox.",
 };
 
 type Maker = (f: Fields, event: Event, ends: Event[]) => Card;
