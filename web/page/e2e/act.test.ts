@@ -43,6 +43,24 @@ test("25: the current tab is in view on a phone", async () => {
   }
 });
 
+test("what is said of a task is whole on a phone; a board fits a laptop, and the figures of the fleet a tablet", async () => {
+  const task = await omoi.task("Fails", [{ fail: "no route to host billing-db.internal:5432, although the address is right" }], { max_retries: 0 });
+  await omoi.until(task, (t) => t.completed_at !== null);
+  await on(`/tasks/${task.key}`, async ({ page }) => {
+    await page.locator(".why-line", { hasText: "of attempt 1)" }).waitFor();
+    expect(await page.$eval(".why-line", (e) => e.scrollHeight - e.clientHeight)).toBeLessThanOrEqual(1);
+  }, { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true });
+  await on("/tasks?as=board", async ({ page }) => {
+    await page.locator(".board .card", { hasText: "Fails" }).waitFor();
+    expect(await page.$eval(".board", (e) => e.scrollWidth - e.clientWidth)).toBe(0);
+  });
+  await on("/fleet", async ({ page, allow }) => {
+    allow(late);
+    await page.locator(".figure").nth(6).waitFor();
+    expect(new Set(await page.$$eval(".figure", (all) => all.map((e) => e.getBoundingClientRect().top))).size).toBe(1);
+  }, { viewport: { width: 768, height: 800 } });
+});
+
 test("a task that waits for another one offers no retry, which the server would reject", async () => {
   const first = await omoi.task("First", [sleepForever]);
   const task = await omoi.task("After", [sleepForever], { dependencies: { depends_on: [first.id] } });
