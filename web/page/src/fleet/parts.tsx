@@ -7,12 +7,12 @@ import { age, date } from "../lib/format";
 import { useMay } from "../lib/session";
 import { Text } from "../lib/text";
 
-interface Query<T> { data?: T; error: Error | null; hasNextPage?: boolean; isFetchingNextPage?: boolean; fetchNextPage?: () => unknown }
+interface Query<T> { data?: T; error: Error | null; failureReason?: Error | null; hasNextPage?: boolean; isFetchingNextPage?: boolean; fetchNextPage?: () => unknown }
 
 /** Shows what a query answered, or that it loads, or why it failed. */
 export function Answer<T>({ of, children }: { of: Query<T>; children: (data: T) => ReactNode }): ReactNode {
   if (of.data === undefined) {
-    return of.error === null ? <p className="muted empty">Loading…</p> : <p className="notice bad" role="alert"><Text of={said(of.error)} /></p>;
+    return of.error === null ? <p className="muted empty">Loading…{of.failureReason != null && <> <Text of={said(of.failureReason)} /></>}</p> : <p className="notice bad" role="alert"><Text of={said(of.error)} /></p>;
   }
   return (
     <>

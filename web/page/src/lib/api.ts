@@ -42,10 +42,11 @@ export async function getInfo() {
   heardVersion(info.version);
   return info;
 }
-/** What the server needs, and whether it works: also an answer with status 503 says so. */
+/** What the server needs, and whether it works: also an answer with status 503 says so. A proxy in front of it may answer anything. */
 export async function getReadiness(): Promise<Schemas["Readiness"]> {
-  const { data, error } = await api.GET("/readyz");
-  return (data ?? error) as Schemas["Readiness"];
+  const { data, error, response } = await api.GET("/readyz");
+  const answer = (data ?? error) as Schemas["Readiness"] | undefined;
+  return Array.isArray(answer?.dependencies) ? answer : unwrap<never>(Promise.resolve({ error, response }));
 }
 export const getRange = (sandbox: string, from: number, to: number) =>
   unwrap(api.GET("/api/v1/sandboxes/{sandbox_id}/event-range", { params: { path: { sandbox_id: sandbox }, query: { from, to } } }));
@@ -71,5 +72,8 @@ export function said(error: unknown): string {
   }
   return error instanceof TypeError ? "The server does not answer." : String(error);
 }
+
+/** Whether a request did not reach the server: it has no answer, or that of a proxy, which names no code. */
+export const unreached = (error: unknown): boolean => !(error instanceof OmoiError) || error.problem.status > 500 && error.problem.code === "internal";
 
 export const codeOf = (error: unknown): string => (error instanceof OmoiError ? error.problem.code : "");
