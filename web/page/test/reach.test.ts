@@ -3,6 +3,7 @@ import { afterEach, expect, test, vi } from "vitest";
 vi.hoisted(() => vi.stubGlobal("location", { origin: "http://omoi.test" }));
 
 import { getReadiness, OmoiError, unreached } from "../src/lib/api";
+import { heardTime, now } from "../src/lib/clock";
 
 afterEach(() => vi.unstubAllGlobals());
 
@@ -26,4 +27,12 @@ test("a request did not reach the server without an answer, or with that of a pr
   const own = (status: number, code: string) => new OmoiError({ status, code, title: "", detail: "Temporal does not answer." } as OmoiError["problem"]);
   expect([new TypeError("Failed to fetch"), proxy, own(502, "internal")].map(unreached)).toEqual([true, true, true]);
   expect([own(503, "unavailable"), own(500, "internal"), own(404, "not_found")].map(unreached)).toEqual([false, false, false]);
+});
+
+test("the clock of the server is not that of an answer which the browser kept", () => {
+  const answer = (at: number, headers: object = {}) => new Response("", { headers: { Date: new Date(at).toUTCString(), ...headers } });
+  const at = Date.UTC(2040, 0, 1, 12);
+  heardTime(answer(at));
+  heardTime(answer(at - 8 * 3_600_000, { "Cache-Control": "private, max-age=86400, immutable" }));
+  expect(now()).toBeGreaterThanOrEqual(at);
 });

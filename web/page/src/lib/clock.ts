@@ -4,8 +4,11 @@ import { useSyncExternalStore } from "react";
 let offset = Date.now() - performance.now();
 let known = false;
 
-/** Takes the time of the server from an answer. An answer is late, never early: the largest offset is the best one. */
+/** Takes the time of the server from an answer. An answer is late, never early: the largest offset is the best one. The browser may have kept an immutable one for hours. */
 export function heardTime(response: Response): void {
+  if (response.headers.get("Cache-Control")?.includes("immutable")) {
+    return;
+  }
   const said = Date.parse(response.headers.get("Date") ?? "");
   const heard = said - performance.now();
   if (!Number.isNaN(said) && (!known || heard > offset || heard < offset - 2000)) {
