@@ -98,9 +98,6 @@ export class AttemptLog {
   readonly seen = new Ranges();
   lastHeartbeat: Event | undefined;
   lastWork: Event | undefined;
-  /** What the agent said last, and what it had said when it began to wait for a message. */
-  lastSaid: Event | undefined;
-  question: Event | undefined;
   /** The numbers of the rows that show a failure. */
   readonly failures = new Set<number>();
   /** The numbers of messages, interrupts and waits for a message. */
@@ -196,12 +193,6 @@ export class AttemptLog {
     if (failed(event)) {
       this.failures.add(this.rowOf(event.sequence));
     }
-    if (event.event_type === "agent.message" && event.sequence > (this.lastSaid?.sequence ?? 0)) {
-      this.lastSaid = event;
-    }
-    if (event.event_type === "agent.waiting") {
-      this.question = this.lastSaid;
-    }
     if (ofMessages.has(event.event_type)) {
       this.received.set(event.sequence, event);
     }
@@ -277,6 +268,21 @@ export class AttemptLog {
       }
     }
     return 0;
+  }
+
+  /** The number of what the agent said before it began to wait for a message the last time; 0: none, or not known. */
+  question(): number {
+    const known = Math.max(this.outlined, this.seen.list.at(-1)?.[1] ?? 0);
+    return this.lastOf("agent.message", this.lastOf("agent.waiting", known));
+  }
+
+  /** The newest event of a type up to a number; 0: none, or events before that number are not known. */
+  private lastOf(type: string, to: number): number {
+    let n = to;
+    while (this.kindAt(n) !== Kind.Unknown && this.typeAt(n) !== type) {
+      n--;
+    }
+    return this.kindAt(n) === Kind.Unknown ? 0 : n;
   }
 
   /** The numbers of the ends of the call that an event starts. */

@@ -115,7 +115,7 @@ function Loaded({ task, id }: { task: Task; id: string }): ReactNode {
         )}
         {current?.ended_at != null && attempt < newest && current.reason !== "" && <p className="notice small">Attempt {attempt} ended: <Text of={current.reason} /></p>}
         <Receipts receipts={receipts} task={task} />
-        {asks && <Question task={task} log={events.log(newest)} />}
+        {asks && <Question task={task} events={events} log={events.log(newest)} version={version} />}
         <nav className="tabs" aria-label="Views of the task">
           {tabs.map((t) => <Link key={t} to="." search={{ ...search, tab: t === "timeline" ? undefined : t }} aria-current={t === tab ? "page" : undefined} activeOptions={exactly}>{t[0]!.toUpperCase() + t.slice(1)}</Link>)}
           <Link to="/tasks/$id/changes" params={{ id: task.key }}>Changes</Link>
