@@ -78,8 +78,11 @@ const checks: Record<string, (page: Page) => Promise<void>> = {
   },
   "[, ]: previous and next attempt of a task": async (page) => {
     await timeline(page);
+    await press(page, "g", "g");
+    await page.locator(".timeline[data-follow=false]").waitFor();
     await press(page, "[");
     await page.waitForURL((url) => url.searchParams.get("attempt") === "1");
+    await page.locator(".timeline[data-follow=true]").waitFor(); // the other attempt has a place of its own
     await press(page, "]");
     await page.waitForURL((url) => !url.searchParams.has("attempt"));
   },

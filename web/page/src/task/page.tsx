@@ -125,7 +125,7 @@ function Loaded({ task, id }: { task: Task; id: string }): ReactNode {
       </div>
       {tab === "timeline" && (
         <AskFrom value={may ? ask : undefined}><Outcome value={current?.outcome ?? ""}>
-          <Timeline events={events} log={log} version={version} running={running} chosen={named?.attempt === attempt ? named.sequence : 0}
+          <Timeline key={attempt} events={events} log={log} version={version} running={running} chosen={named?.attempt === attempt ? named.sequence : 0}
             numbers={search.numbers ?? false} every={search.every ?? false} only={search.only} tool={search.tool} find={search.find} choose={choose} foot={<Numbers on={search.numbers ?? false} />} />
           {!answer && <Composer task={task} to={to} />}
         </Outcome></AskFrom>
