@@ -6,6 +6,7 @@ import { api, getProjects, said, unwrap, type Task } from "../lib/api";
 import { grouped } from "../lib/format";
 import { newKey } from "../lib/key";
 import { exactly } from "../lib/links";
+import { mayLoadNext } from "../lib/pages";
 import { useMay } from "../lib/session";
 import { marked, Text } from "../lib/text";
 import { Board } from "./board";
@@ -49,7 +50,12 @@ function ListOf({ search, counts, changes }: { search: HomeSearch; counts: Count
     return <Empty search={search} />;
   }
   const more = live.hasNextPage ? live : past;
-  return <Sorted tasks={[...live.items, ...past.items]} counts={counts} more={more.hasNextPage && !more.isFetching ? () => void more.fetchNextPage() : undefined} />;
+  return (
+    <>
+      <Sorted tasks={[...live.items, ...past.items]} counts={counts} more={mayLoadNext(more) ? () => void more.fetchNextPage() : undefined} />
+      {more.isFetchNextPageError && <p className="notice bad" role="alert"><Text of={said(more.error)} /></p>}
+    </>
+  );
 }
 
 /** Orders tasks, and keeps the order while a reader points at the list or moves in it. */

@@ -3,6 +3,7 @@ import { useEffect, useMemo, useState, type ReactNode } from "react";
 
 import { findEvents, said } from "../lib/api";
 import { grouped } from "../lib/format";
+import { mayLoadNext } from "../lib/pages";
 import { Text } from "../lib/text";
 import type { AttemptLog } from "../stream/store";
 
@@ -18,13 +19,13 @@ export function useHits(log: AttemptLog, sandbox: string | undefined, text: stri
     queryFn: ({ pageParam }) => findEvents(sandbox!, text, pageParam), getNextPageParam: (page) => page.next_after ?? undefined,
   });
   const rows = useMemo(() => [...new Set(query.data?.pages.flatMap((p) => p.items.map((i) => log.rowOf(i.sequence))))], [query.data, log, version]);
-  const { hasNextPage: next, isFetching, fetchNextPage } = query;
+  const { hasNextPage, isFetching, fetchNextPage } = query, next = mayLoadNext(query);
   useEffect(() => {
-    if (next && !isFetching && rows.length < most) {
+    if (next && rows.length < most) {
       void fetchNextPage();
     }
-  }, [next, isFetching, fetchNextPage, rows.length]);
-  return { rows, more: text !== "" && (next || query.isFetching), error: query.error };
+  }, [next, fetchNextPage, rows.length]);
+  return { rows, more: text !== "" && (hasNextPage || isFetching), error: query.error };
 }
 
 interface Props { text: string; find: (text: string) => void; hits: Hits; at: number; step: (by: 1 | -1) => void }
