@@ -36,7 +36,7 @@ function Disconnected({ old }: { old: Lost }): ReactNode {
   const rest = Math.ceil((old.nextTry() - performance.now()) / 1000);
   return (
     <p className="banner bad">
-      No connection. Showing the state of {clock(now() - (performance.now() - old.since))}, trying again{rest > 0 && ` in ${rest} s`}.{" "}
+      No connection. Showing the state of {clock(now() - (performance.now() - old.since))}, trying again{rest > 0 && <span aria-hidden> in {rest} s</span>}.{" "}
       <button className="text" onClick={old.now}>Try now</button>
     </p>
   );
