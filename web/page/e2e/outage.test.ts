@@ -34,6 +34,19 @@ test("12: without its server the page shows what it had, and calls nothing runni
   }
 });
 
+test("after a part of the page that could not be loaded the others work, and it says what failed", async () => {
+  await on("/tasks", async ({ page, allow }) => {
+    allow(/ERR_FAILED|dynamically imported module/);
+    await page.getByRole("heading", { name: "Tasks" }).waitFor();
+    await page.route("**/assets/page-*.js", (route) => route.abort());
+    await page.getByRole("link", { name: "Fleet" }).click();
+    await page.getByRole("heading", { name: "This part of the page failed" }).waitFor();
+    expect(await page.getByRole("alert").textContent()).toContain("Failed to fetch dynamically imported module");
+    await page.getByRole("link", { name: "Tasks", exact: true }).click();
+    await page.getByRole("heading", { name: "Tasks" }).waitFor();
+  });
+});
+
 test("12: the page says when Temporal or the database does not answer, and tasks continue", async () => {
   const task = await omoi.task("Away", [{ say: "I work." }, sleepForever]);
   await omoi.until(task, (t) => t.status === "running");

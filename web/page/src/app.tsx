@@ -1,12 +1,12 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link, Navigate, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
-import { Component, useState, type ReactNode } from "react";
+import { useState, type ReactNode } from "react";
 
 import { Banners } from "./banners";
 import { fleetSearch } from "./fleet/search";
 import { compareSearch } from "./compare/search";
 import { Home } from "./home/home";
 import { homeSearch } from "./home/search";
-import { said } from "./lib/api";
+import { OmoiError, said } from "./lib/api";
 import { focus, goToActions, useKeys } from "./lib/keyboard";
 import { AllKeys } from "./lib/keys";
 import { useMay } from "./lib/session";
@@ -20,7 +20,7 @@ import { TaskPage } from "./task/page";
 import { taskSearch } from "./task/search";
 
 export function makeRouter() {
-  const root = createRootRoute({ component: Shell, notFoundComponent: Nothing, errorComponent: ({ error }) => <Broken error={error} /> });
+  const root = createRootRoute({ component: Shell, notFoundComponent: Nothing });
   const routes = [
     createRoute({ getParentRoute: () => root, path: "/", component: () => <Navigate to="/tasks" replace /> }),
     createRoute({ getParentRoute: () => root, path: "/tasks", component: Home, validateSearch: homeSearch }),
@@ -34,7 +34,7 @@ export function makeRouter() {
     createRoute({ getParentRoute: () => root, path: "/fleet", component: lazyRouteComponent(() => import("./fleet/page"), "Fleet"), validateSearch: fleetSearch }),
     createRoute({ getParentRoute: () => root, path: "/settings", component: lazyRouteComponent(() => import("./settings/page"), "Settings"), validateSearch: settingsSearch }),
   ];
-  return createRouter({ routeTree: root.addChildren(routes), defaultPreload: false, scrollRestoration: false });
+  return createRouter({ routeTree: root.addChildren(routes), defaultErrorComponent: Broken, defaultPreload: false, scrollRestoration: false });
 }
 
 /** The frame of all pages. */
@@ -56,7 +56,7 @@ function Shell(): ReactNode {
       </header>
       <Banners />
       <main className="content" id="content" tabIndex={-1}>
-        <Boundary><Outlet /></Boundary>
+        <Outlet />
       </main>
       {help && <AllKeys close={() => showHelp(false)} />}
       <SignIn />
@@ -99,27 +99,15 @@ function Nothing(): ReactNode {
   return <div className="empty"><h1>Not found</h1><p className="muted">This address has no page.</p><p><Link to="/tasks">All tasks</Link></p></div>;
 }
 
+/** A part that failed does not take the frame with it, and is tried again after the next link. */
 function Broken({ error }: { error: unknown }): ReactNode {
   return (
     <div className="empty" role="alert">
       <h1>This part of the page failed</h1>
-      <p className="muted"><Text of={said(error)} /></p>
+      <p className="muted"><Text of={error instanceof OmoiError ? said(error) : String(error)} /></p>
       <p>Next: reload the page. Tasks are not affected.</p>
     </div>
   );
-}
-
-/** A failing part does not take the frame with it. */
-class Boundary extends Component<{ children: ReactNode }, { error: unknown }> {
-  override state = { error: undefined };
-
-  static getDerivedStateFromError(error: unknown): { error: unknown } {
-    return { error };
-  }
-
-  override render(): ReactNode {
-    return this.state.error === undefined ? this.props.children : <Broken error={this.state.error} />;
-  }
 }
 
 declare module "@tanstack/react-router" {
