@@ -58,5 +58,8 @@ test("the form of a project sends what changed, and keeps settings that omoi doe
   expect(changesOf(values, project)).toEqual({});
   expect(changesOf({ ...values, max_concurrent_tasks: "0", auto_steering: "false", setup_timeout_seconds: "60" }, project)).toEqual({ max_concurrent_tasks: 0, auto_steering: false, setup_timeout_seconds: 60 });
   expect(changesOf({ ...values, validate: "", allowed_paths: "x\ny\n" }, project)).toEqual({ settings: { mine: 1, validate: undefined, allowed_paths: ["x", "y"] } });
+  const now = { ...project, name: "b", settings: { mine: 2, validate: false, allowed_paths: ["z"] } }; // another user saved it meanwhile
+  expect(changesOf(values, project, now)).toEqual({});
+  expect(changesOf({ ...values, allowed_paths: "x\ny" }, project, now)).toEqual({ settings: { mine: 2, validate: false, allowed_paths: ["x", "y"] } });
   expect(changesOf({ ...projectValues(), name: "b", repo: "/srv/git/b" })).toEqual({ name: "b", repo: "/srv/git/b" });
 });

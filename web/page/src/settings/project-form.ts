@@ -36,12 +36,15 @@ export const locations = Object.fromEntries([
   ...Object.keys(fields).map((name) => [name, `body.${name}`]), ...Object.keys(settings).map((name) => [name, `body.settings.${name}`]),
 ]) as ProjectValues;
 
-/** The changed fields of a form. The server replaces all settings, so that those which omoi does not read are sent too. */
-export function changesOf(values: ProjectValues, project?: Project): Record<string, unknown> {
-  const was = valuesOf(project);
+/**
+ * The fields that a user changed since the form was opened on a project. The server replaces all settings, so that the others
+ * are sent too, as they are now.
+ */
+export function changesOf(values: ProjectValues, opened?: Project, now = opened): Record<string, unknown> {
+  const was = valuesOf(opened);
   const changed = <T extends object>(of: T): [string, unknown][] => Object.entries(of)
     .filter(([name]) => values[name as keyof ProjectValues] !== was[name as keyof ProjectValues])
     .map(([name, read]) => [name, (read as (of: string) => unknown)(values[name as keyof ProjectValues])]);
   const own = changed(settings);
-  return { ...Object.fromEntries(changed(fields)), ...(own.length > 0 && { settings: { ...project?.settings, ...Object.fromEntries(own) } }) };
+  return { ...Object.fromEntries(changed(fields)), ...(own.length > 0 && { settings: { ...now?.settings, ...Object.fromEntries(own) } }) };
 }

@@ -13,10 +13,10 @@ const feedback: Options = [["off", "Nothing"], ["message", "Inform the running a
 
 /** Creates a project, or changes one. */
 export function ProjectForm({ project, back }: { project?: Project; back: () => void }): ReactNode {
-  const client = useQueryClient(), [values, setValues] = useState(() => valuesOf(project));
+  const client = useQueryClient(), [was] = useState(project), [values, setValues] = useState(() => valuesOf(was));
   const field = (name: keyof ProjectValues) => ({ at: locations[name], value: values[name], change: (to: string) => setValues({ ...values, [name]: to }) });
   const send = () => {
-    const body = changesOf(values, project) as never;
+    const body = changesOf(values, was, project) as never;
     return unwrap(project === undefined ? api.POST("/api/v1/projects", { body }) : api.PATCH("/api/v1/projects/{id}", { params: { path: { id: project.id } }, body }));
   };
   const done = (): void => {
