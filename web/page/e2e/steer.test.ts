@@ -64,7 +64,12 @@ test("10: cancel says what it does, is sent once, and shows its receipt", async 
     await page.getByRole("button", { name: "Cancel…" }).click();
     const dialog = page.getByRole("dialog", { name: `Cancel ${task.key}?` });
     expect(await dialog.textContent()).toContain("Uncommitted work is saved first; Receipts shows where.");
-    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Go back");
+    const focused = (): Promise<string | null | undefined> => page.evaluate(() => document.activeElement?.textContent);
+    expect(await focused()).toBe("Go back");
+    await page.keyboard.press("Enter");
+    await dialog.waitFor({ state: "detached" });
+    expect(await focused(), "the focus returns").toBe("Cancel…");
+    await page.keyboard.press("Enter");
     await dialog.getByLabel("Reason").fill("no longer wanted");
     await dialog.getByRole("button", { name: "Cancel the task" }).dblclick();
     await page.locator("[data-receipt=carried_out]").waitFor();

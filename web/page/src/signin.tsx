@@ -1,24 +1,19 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { useEffect, useRef, useState, type ReactNode } from "react";
+import { useState, type ReactNode } from "react";
 
 import { said } from "./lib/api";
+import { useModal } from "./lib/dialog";
 import { signIn, useOut } from "./lib/session";
 import { Text } from "./lib/text";
 
 /** Asks for an API key in place: what is shown, scroll position and drafts stay. */
 export function SignIn(): ReactNode {
-  const out = useOut(), client = useQueryClient(), dialog = useRef<HTMLDialogElement>(null);
+  return useOut() ? <Login /> : null;
+}
+
+function Login(): ReactNode {
+  const client = useQueryClient(), dialog = useModal();
   const [key, setKey] = useState(""), [error, setError] = useState(""), [busy, setBusy] = useState(false);
-  useEffect(() => {
-    if (out) {
-      dialog.current?.showModal();
-    } else {
-      dialog.current?.close();
-    }
-  }, [out]);
-  if (!out) {
-    return null;
-  }
   const send = async (): Promise<void> => {
     setBusy(true);
     setError("");
@@ -33,7 +28,7 @@ export function SignIn(): ReactNode {
     }
   };
   return (
-    <dialog ref={dialog} aria-labelledby="sign-in" onCancel={(e) => e.preventDefault()}>
+    <dialog ref={dialog} aria-labelledby="sign-in" onClose={(e) => e.currentTarget.showModal()}>
       <form method="dialog" onSubmit={(e) => { e.preventDefault(); void send(); }}>
         <h2 id="sign-in">Sign in</h2>
         <p className="muted">This server asks for an API key. Next: <code>omoi keys create</code> creates one. The session ends with the key at the latest.</p>

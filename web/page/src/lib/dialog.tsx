@@ -1,4 +1,4 @@
-import { useEffect, useId, useRef, type ReactNode } from "react";
+import { useId, useLayoutEffect, useRef, type ReactNode, type RefObject } from "react";
 
 import { sendByKey } from "./keyboard";
 
@@ -13,18 +13,23 @@ interface Props {
   children: ReactNode;
 }
 
+/** A modal dialog while its component is mounted. It is closed before it is removed: the focus returns to where it was. */
+export function useModal(): RefObject<HTMLDialogElement | null> {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useLayoutEffect(() => {
+    const element = dialog.current!;
+    element.showModal();
+    return () => element.close();
+  }, []);
+  return dialog;
+}
+
 /** A question with consequences. The focus begins on the harmless choice, and a second click sends nothing. */
 export function Dialog({ title, yes, danger, ready = true, submit, close, children }: Props): ReactNode {
-  const dialog = useRef<HTMLDialogElement>(null), sent = useRef(false), id = useId();
-  useEffect(() => {
-    const element = dialog.current!;
-    if (!element.open) {
-      element.showModal();
-      element.querySelector<HTMLElement>("[data-harmless]")!.focus();
-    }
-  }, []);
+  const dialog = useModal(), sent = useRef(false), id = useId();
+  useLayoutEffect(() => dialog.current!.querySelector<HTMLElement>("[data-harmless]")!.focus(), [dialog]);
   return (
-    <dialog ref={dialog} aria-labelledby={id} onClose={close} onCancel={(e) => e.stopPropagation()}>
+    <dialog ref={dialog} aria-labelledby={id} onClose={(e) => e.currentTarget.open || close()} onCancel={(e) => e.stopPropagation()}>
       <form method="dialog" onKeyDown={sendByKey} onSubmit={(e) => {
         e.preventDefault();
         if (ready && !sent.current) {

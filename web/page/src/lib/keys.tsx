@@ -1,4 +1,6 @@
-import { useEffect, useId, useRef, type ReactNode } from "react";
+import { useId, type ReactNode } from "react";
+
+import { useModal } from "./dialog";
 
 /** All keys of the page. */
 const keys: readonly (readonly [keys: string, does: string])[] = [
@@ -25,14 +27,9 @@ const keys: readonly (readonly [keys: string, does: string])[] = [
 
 /** Lists all keys. */
 export function AllKeys({ close }: { close: () => void }): ReactNode {
-  const dialog = useRef<HTMLDialogElement>(null), id = useId();
-  useEffect(() => {
-    if (!dialog.current!.open) {
-      dialog.current!.showModal();
-    }
-  }, []);
+  const dialog = useModal(), id = useId();
   return (
-    <dialog ref={dialog} aria-labelledby={id} onClose={close}>
+    <dialog ref={dialog} aria-labelledby={id} onClose={(e) => e.currentTarget.open || close()}>
       <form method="dialog">
         <h2 id={id}>Keys</h2>
         <table className="keys">
