@@ -31,6 +31,22 @@ test("an agent that asks is first in the list, and its question is on top with t
   });
 });
 
+test("what a user types stays in the box when the agent stops to wait", async () => {
+  const task = await omoi.task("Answered by another", [{ say: "Which one?" }, { wait_message: { timeout_s: 300 } }, sleepForever]);
+  const { sandbox_id } = await omoi.until(task, (t) => t.group === "needs_you");
+  await on(`/tasks/${task.key}`, async ({ page }) => {
+    await page.waitForFunction(() => document.activeElement?.getAttribute("aria-label") === "Answer to the agent");
+    await page.keyboard.type("the one");
+    await page.keyboard.press("Home");
+    await omoi.call("POST", `/api/v1/sandboxes/${sandbox_id}/messages`, { content: "Another answer." });
+    const box = page.getByLabel("Message to the agent");
+    await box.waitFor();
+    await page.keyboard.type("gc "); // keys of the page, outside of the box
+    expect(await box.inputValue()).toBe("gc the one");
+    expect(new URL(page.url()).pathname).toBe(`/tasks/${task.key}`);
+  });
+});
+
 test("25: the current tab is in view on a phone", async () => {
   const task = await omoi.task("Tabs", [sleepForever]);
   for (const [path, name] of [[`/tasks/${task.key}?tab=details`, "Details"], ["/fleet?tab=server", "Server"]] as const) {

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState, type ReactNode } from "react";
+import { useEffect, useLayoutEffect, useRef, useState, type ReactNode, type RefObject } from "react";
 
 import { said, type Task } from "../lib/api";
 import { keep, recall } from "../lib/kept";
@@ -14,6 +14,7 @@ export function Composer({ task, answer = false, to }: { task: Task; answer?: bo
   const [busy, setBusy] = useState(false), [error, setError] = useState("");
   const [key, setKey] = useState(() => newKey());
   const may = useMay("write"), box = useRef<HTMLTextAreaElement>(null);
+  useKeptFocus(box);
   useEffect(() => {
     if (answer && (document.activeElement === document.body || document.activeElement?.closest(".feed") != null)) {
       box.current?.focus({ preventScroll: true });
@@ -62,4 +63,24 @@ export function Composer({ task, answer = false, to }: { task: Task; answer?: bo
       </form>
     </div>
   );
+}
+
+/** The selection of a box that had the focus when it was removed, until what is drawn with its removal is mounted. */
+let left: [number, number] | undefined;
+
+/** Gives the focus of a removed box to the one that takes its place: a user may be typing when the agent begins or stops to wait. */
+function useKeptFocus(box: RefObject<HTMLTextAreaElement | null>): void {
+  useLayoutEffect(() => {
+    if (left !== undefined) {
+      box.current?.focus({ preventScroll: true });
+      box.current?.setSelectionRange(...left);
+    }
+    return () => {
+      const element = box.current;
+      if (element !== null && document.activeElement === element) {
+        left = [element.selectionStart, element.selectionEnd];
+        queueMicrotask(() => { left = undefined; });
+      }
+    };
+  }, [box]);
 }
