@@ -77,7 +77,7 @@ func uncommented(line string) string {
 	return line
 }
 
-var testName = regexp.MustCompile(`^test_|[._](?:test|spec)$|Tests?$`)
+var testName = regexp.MustCompile(`^test_|[._](?:test|spec)$|Tests?$|^tests$`)
 
 // isTestFile reports whether test runners recognize the file by its name or folder.
 func isTestFile(file string) bool {

@@ -46,6 +46,18 @@ func TestIsTest(t *testing.T) {
 	}
 }
 
+func TestIsTestFile(t *testing.T) {
+	t.Parallel()
+	for file := range strings.FieldsSeq("p_test.go t/test_p.py tests/conftest.py pkg/foo_test.py shop/tests.py a.test.ts a.test.jsx a.spec.mjs __tests__/a.js " +
+		"src/test/java/x/FooTest.java src/test/kotlin/FooTest.kt spec/a_spec.rb tests/it.rs src/lib_test.rs foo_test.cc FooTests.swift test/x_test.exs " +
+		"test/w_test.dart FooTest.cs tests/FooTest.php") {
+		require.True(t, isTestFile(file), file)
+	}
+	for file := range strings.FieldsSeq("p.go src/testutil.go testdata/golden.txt docs/testing.md latest/a.py contests.py") {
+		require.False(t, isTestFile(file), file)
+	}
+}
+
 func TestDigestOf_IgnoresVolatileParts(t *testing.T) {
 	t.Parallel()
 	for _, pair := range [][2]string{
