@@ -1,12 +1,12 @@
 package supervise
 
 import (
+	"cmp"
 	"hash/fnv"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
+	"unicode"
 )
 
 func digest(text string) uint64 {
@@ -15,87 +15,78 @@ func digest(text string) uint64 {
 	return h.Sum64()
 }
 
-// digestOf returns a digest of a tool's answer without times, durations, addresses and temporary paths, so that
-// repeated answers have equal digests. Other numbers count.
-func digestOf(text string) uint64 {
-	var kept []string
-	held := ""
-	for word := range strings.FieldsSeq(text) {
-		word = plain(word)
-		if numeric(held) && isUnit(word) { // for example "0.12 seconds"
-			held, word = "", ""
-		}
-		if held != "" {
-			kept = append(kept, held)
-		}
-		held = word
+var (
+	// volatile matches what differs between equal answers: times, durations, hashes, addresses and temporary paths.
+	volatile = regexp.MustCompile(`\(?\b(?:\d+(?:[-:/]\d+){2,}(?:[T ]\d+(?::\d+)+)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?` +
+		`|(?:\d+(?:\.\d+)? ?(?:d|h|m|[mnuµ]?s|min(?:ute)?s?|sec(?:ond)?s?|hours?|days?))+` +
+		`|0x[0-9a-fA-F]+|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|(?:\d+[a-f]|[a-f]+\d)[0-9a-f]{5,}|cached)\b\)?` +
+		`|/(?:tmp|var/folders)/[^\s"',;:)\]}]*`)
+	number = regexp.MustCompile(`\b\d+(?:\.\d+)?`)
+)
+
+// maxNumbers is the number of numbers that are followed in one answer. In a longer answer each number counts as text.
+const maxNumbers = 200
+
+// templateOf returns a digest of a tool's answer without its volatile parts and its numbers, and the numbers.
+func templateOf(text string) (uint64, []float64) {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(steady(line))
 	}
-	return digest(strings.TrimRight(strings.Join(append(kept, held), " "), " "))
+	var numbers []float64
+	masked := number.ReplaceAllStringFunc(b.String(), func(digits string) string {
+		n, _ := strconv.ParseFloat(digits, 64) // a number out of range becomes infinite
+		numbers = append(numbers, n)
+		return "#"
+	})
+	if len(numbers) > maxNumbers {
+		masked, numbers = b.String(), nil
+	}
+	words := strings.FieldsFunc(masked, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`()[]{}<>,;"'`, r) })
+	return digest(strings.Join(words, " ")), numbers
 }
 
-// plain returns the word without punctuation, or "" if the word is volatile.
-func plain(word string) string {
-	word = strings.Trim(word, "()[]{}<>,;\"'")
-	if volatile(word) {
-		return ""
+// steady returns a line without its volatile parts.
+func steady(line string) string {
+	if strings.ContainsAny(line, "0123456789") || strings.Contains(line, "cached") || strings.Contains(line, "/tmp/") { // for speed
+		return volatile.ReplaceAllString(line, "")
 	}
-	return word
+	return line
 }
 
-func volatile(word string) bool {
-	switch {
-	case strings.HasPrefix(word, "/tmp/"), strings.HasPrefix(word, "/var/folders/"), strings.HasPrefix(word, "0x"):
-		return true
-	case word == "cached":
-		return true
-	case word == "" || !strings.ContainsAny(word, "0123456789"):
-		return false
-	}
-	return isClock(word) || isDuration(word)
+// series follows the numbers in the answers of one call.
+type series struct {
+	last []float64
+	ways []int // direction of each number: 1 up, -1 down, 0 none yet, both
 }
 
-// isDuration reports whether word is a duration such as 0.12s, 12ms or 1m3.2s.
-func isDuration(word string) bool {
-	if word[0] < '0' || word[0] > '9' || !strings.HasSuffix(word, "s") && !strings.HasSuffix(word, "m") {
-		return false
-	}
-	_, err := time.ParseDuration(word)
-	return err == nil
-}
+const both = 2
 
-// isClock reports whether word is a date or time: digits with at least two separators.
-func isClock(word string) bool {
-	marks := 0
-	for i := range len(word) {
-		switch c := word[i]; {
-		case c >= '0' && c <= '9':
-		case c == ':' || c == '-' && i > 0 || c == '/' && i > 0:
-			marks++
-		case c == '.' || c == 'T' || c == 'Z' || c == '+':
+// moves reports whether a number continues in one direction, as in "migrated 4 of 9". Numbers that go up and down are
+// volatile.
+func (s *series) moves(numbers []float64) (moves bool) {
+	for i, n := range numbers {
+		switch way := cmp.Compare(n, s.last[i]); {
+		case way == 0:
+		case s.ways[i] == 0 || s.ways[i] == way:
+			s.ways[i], moves = way, true
 		default:
-			return false
+			s.ways[i] = both
 		}
 	}
-	return marks >= 2
-}
-
-func numeric(word string) bool {
-	return word != "" && strings.Trim(word, "0123456789.") == ""
-}
-
-func isUnit(word string) bool {
-	return slices.Contains([]string{"s", "ms", "sec", "secs", "second", "seconds", "m", "min", "minutes"}, word)
+	s.last = numbers
+	return moves
 }
 
 var (
 	troubled = regexp.MustCompile(`(?i)error|fail|exception|traceback|panic|cannot|can't|unable|undefined|not found|no such|denied|refused|timed out|fatal|unexpected|expected`)
-	places   = regexp.MustCompile(`(:\d+)+\b|\bline \d+|0x[0-9a-f]+`)
+	places   = regexp.MustCompile(`(:\d+)+\b|\bline \d+`)
 )
 
 const errorLines = 3
 
-// errorOf returns the first errorLines lines of text that mention an error, without locations and times. A bare exit
-// code yields "".
+// errorOf returns the first errorLines lines of text that mention an error, without locations and volatile parts. A bare
+// exit code yields "".
 func errorOf(text string) string {
 	var lines []string
 	last, more := "", 0
@@ -128,8 +119,6 @@ func isExit(line string) bool {
 }
 
 func sentenceOf(line string) string {
-	words := slices.DeleteFunc(strings.Fields(places.ReplaceAllString(cut(line, maxText), "")), func(word string) bool {
-		return volatile(strings.Trim(word, "()[],;"))
-	})
+	words := strings.Fields(places.ReplaceAllString(steady(cut(line, maxText)), ""))
 	return cut(strings.Join(words, " "), maxCommand/2)
 }

@@ -50,11 +50,12 @@ type history struct {
 
 	calls map[string]*step
 	known map[any]bool
+	moved map[same]*series
 	net   map[string]uint64 // sum of Edit.balance by file
 }
 
 func newHistory(s *Subject) *history {
-	t := &history{Subject: s, calls: map[string]*step{}, known: map[any]bool{}, net: map[string]uint64{}}
+	t := &history{Subject: s, calls: map[string]*step{}, known: map[any]bool{}, moved: map[same]*series{}, net: map[string]uint64{}}
 	t.steps = make([]*step, 0, len(s.Events)/3)
 	for _, m := range s.Said {
 		t.lifted = append(t.lifted, liftedBy(cut(m.Text, maxText))...)
@@ -114,6 +115,7 @@ func (t *history) told(e *Event) {
 	}
 	t.fresh, t.end = e, nil
 	clear(t.known) // after a message, repeated calls count as new
+	clear(t.moved)
 }
 
 // change is the key of an edit by its effect.
@@ -149,18 +151,25 @@ func (t *history) answer(e *Event) {
 	if e.Tests != nil && (st.tests == nil || st.tests.Passed) {
 		st.tests = e.Tests // a run that passed by its output can still fail by its exit code
 	}
-	k := st.key()
-	news := !t.known[k]
+	news := t.news(st.key(), e.numbers)
 	if e.Failed && e.Error != "" && t.known[e.Error] {
 		news = false // another call failed with the same error
 	}
-	t.known[k] = true
 	if e.Failed {
 		t.known[e.Error] = true
 	}
 	if news || t.fresh != nil && t.fresh.Call == e.Call && e.Call != "" {
 		st.fresh, t.fresh = true, e
 	}
+}
+
+// news reports whether an answer is new: its text, or numbers in it that continue in one direction.
+func (t *history) news(k same, numbers []float64) bool {
+	if s := t.moved[k]; s != nil && len(s.last) == len(numbers) {
+		return s.moves(numbers)
+	}
+	t.moved[k] = &series{last: numbers, ways: make([]int, len(numbers))}
+	return true
 }
 
 // stale returns the steps since the newest information.

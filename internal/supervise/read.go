@@ -218,7 +218,8 @@ func (r *reader) used(e *Event, f *fields) {
 func (r *reader) answered(e *Event, f *fields) {
 	e.Call, e.Failed = f.ToolUseID, f.IsError
 	result := untagged(f.Result)
-	e.Text, e.Result = cut(result, maxText), digestOf(result)
+	e.Text = cut(result, maxText)
+	e.Result, e.numbers = templateOf(result)
 	if r.tests[e.Call] {
 		e.Tests = testsOf(result, f.IsError)
 	}

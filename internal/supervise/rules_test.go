@@ -2,6 +2,7 @@ package supervise_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +25,13 @@ func TestLoop(t *testing.T) {
 		{name: "answers that count up", tape: newTape().times(9, func(tp *tape, i int) {
 			tp.bash("./migrate --next", fmt.Sprintf("migrated %d of 400", i))
 		})},
+		{name: "answers with numbers that go up and down", want: []string{"loop"}, tape: newTape().times(8, func(tp *tape, i int) {
+			tp.bash("curl -s localhost/health", fmt.Sprintf(`{"ok":false,"request":"%08x-0c1d-4e2a-9b8f-7a6c5d4e3f2a","memory":%d,"ms":%d}`, i, 500+i*37%11, i*5%3))
+		})},
+		{name: "one number of many that counts down", tape: newTape().times(9, func(tp *tape, i int) {
+			tp.bash("./migrate --next", fmt.Sprintf("%d rows in %d ms, %d left", i*37%11, i*5%7, 90-i))
+		})},
+		{name: "numbers that come back", want: []string{"loop"}, tape: newTape().times(7, func(tp *tape, i int) { tp.bash("wc -l a.txt", strconv.Itoa(i%2)) })},
 		{name: "with edits in between", tape: newTape().times(8, func(tp *tape, i int) {
 			tp.edit("a.go", fmt.Sprintf("+line %d", i)).bash("go vet ./...", "")
 		})},

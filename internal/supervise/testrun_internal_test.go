@@ -1,6 +1,8 @@
 package supervise
 
 import (
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,27 +60,61 @@ func TestIsTestFile(t *testing.T) {
 	}
 }
 
-func TestDigestOf_IgnoresVolatileParts(t *testing.T) {
+func TestTemplateOf(t *testing.T) {
 	t.Parallel()
 	for _, pair := range [][2]string{
 		{"ok p 0.012s", "ok p 1.4s"},
 		{"ok p (cached)", "ok p 0.3s"},
 		{"at 09:01:02 done", "at 23:59:59   done"},
 		{"2026-11-22T09:18:38Z up", "2025-01-01T00:00:00Z up"},
+		{"2026-11-22 09:18:38,123 up", "2025-01-01 00:00:00,4 up"},
 		{"in 0.12 seconds", "in 3 seconds"},
+		{"Time: 2.345 s (3 ms)", "Time: 12 s (1m3.2s)"},
 		{"pointer 0xc000123 bad", "pointer 0xc000fff bad"},
+		{"HEAD is now at 3f9c1d2", "HEAD is now at e0cf61fe7a2"},
+		{"id=6e7b3f52-0c1d-4e2a-9b8f-7a6c5d4e3f2a", "id=00000000-0000-4000-8000-000000000000"},
 		{"wrote /tmp/abc/x", "wrote /tmp/def/y"},
+		{`{"path":"/tmp/a","up":"1h2m"}`, `{"path":"/tmp/b","up":"3d4h"}`},
 	} {
-		require.Equal(t, digestOf(pair[0]), digestOf(pair[1]), pair)
+		a, numbers := templateOf(pair[0])
+		b, others := templateOf(pair[1])
+		require.Equal(t, a, b, pair)
+		require.Equal(t, numbers, others, pair)
 	}
 	for _, pair := range [][2]string{
 		{"migrated 3 of 9", "migrated 4 of 9"},
 		{"3 failed", "2 failed"},
 		{"v1.2.3", "v1.2.4"},
 		{"port 80", "port 8080"},
+		{"3 steps", "4 steps"},
 		{"", "x"},
+		{`{"path":"/tmp/a","up":true}`, `{"path":"/tmp/a","up":false}`},
+		{strings.Repeat("1 ", maxNumbers) + "2", strings.Repeat("1 ", maxNumbers) + "3"},
 	} {
-		require.NotEqual(t, digestOf(pair[0]), digestOf(pair[1]), pair)
+		a, numbers := templateOf(pair[0])
+		b, others := templateOf(pair[1])
+		require.False(t, a == b && slices.Equal(numbers, others), pair)
+	}
+}
+
+func TestSeries_Moves(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		values []float64
+		want   []bool
+	}{
+		"up":           {[]float64{1, 2, 2, 9}, []bool{true, false, true}},
+		"down":         {[]float64{9, 3, 1}, []bool{true, true}},
+		"up and down":  {[]float64{4, 7, 2, 9, 1}, []bool{true, false, false, false}},
+		"back and up":  {[]float64{1, 2, 1, 2, 3}, []bool{true, false, false, false}},
+		"not a number": {[]float64{1, math.Inf(1), math.Inf(1)}, []bool{true, false}},
+	} {
+		s := &series{last: c.values[:1], ways: make([]int, 1)}
+		var got []bool
+		for i := range c.want {
+			got = append(got, s.moves(c.values[i+1:i+2]))
+		}
+		require.Equal(t, c.want, got, name)
 	}
 }
 

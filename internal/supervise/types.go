@@ -76,10 +76,11 @@ type Event struct {
 	Text    string `json:"text,omitempty"`    // message, answer or error
 
 	commands []command // of a shell tool; nil: unknown
+	numbers  []float64 // of the answer
 
 	Failed bool          `json:"failed,omitempty"` // the tool returned an error
-	Result uint64        `json:"result,omitempty"` // digest of the answer without volatile parts
-	Error  string        `json:"error,omitempty"`  // error text without locations and times
+	Result uint64        `json:"result,omitempty"` // digest of the answer without volatile parts and numbers
+	Error  string        `json:"error,omitempty"`  // error text without locations and volatile parts
 	Took   time.Duration `json:"took,omitempty"`
 	Tests  *TestRun      `json:"tests,omitempty"`
 	Edit   *Edit         `json:"edit,omitempty"`
