@@ -1,18 +1,15 @@
 import { useEffect, useLayoutEffect, useRef, useState, type ReactNode, type RefObject } from "react";
 
 import { said, type Task } from "../lib/api";
-import { keep, recall } from "../lib/kept";
-import { newKey } from "../lib/key";
 import { useMay } from "../lib/session";
 import { Text } from "../lib/text";
+import { drop, useDraft, write } from "./draft";
 import { post } from "./sent";
 
 /** Writes to the agent of a running attempt. The draft outlives a reload. answer: the agent waits for it. to: the attempt, if the reader sees another one. */
 export function Composer({ task, answer = false, to }: { task: Task; answer?: boolean; to?: number }): ReactNode {
-  const kept = `omoi.draft.${task.id}`;
-  const [text, setText] = useState(() => recall("sessionStorage", kept) ?? "");
+  const draft = useDraft(task.id), { text } = draft;
   const [busy, setBusy] = useState(false), [error, setError] = useState("");
-  const [key, setKey] = useState(() => newKey());
   const may = useMay("write"), box = useRef<HTMLTextAreaElement>(null);
   useKeptFocus(box);
   useEffect(() => {
@@ -24,11 +21,6 @@ export function Composer({ task, answer = false, to }: { task: Task; answer?: bo
     return null;
   }
   const word = `Message to the agent${to === undefined ? "" : ` of attempt ${to}`}`;
-  const change = (to: string): void => {
-    setText(to);
-    setKey(newKey());
-    keep("sessionStorage", kept, to);
-  };
   const send = async (kind: "user_message" | "interrupt"): Promise<void> => {
     if (busy || text.trim() === "") {
       return;
@@ -36,8 +28,8 @@ export function Composer({ task, answer = false, to }: { task: Task; answer?: bo
     setBusy(true);
     setError("");
     try {
-      await post(task, text, kind, key);
-      change("");
+      await post(task, text, kind, draft.key);
+      drop(task.id, draft);
     } catch (e) {
       setError(said(e));
     } finally {
@@ -48,7 +40,7 @@ export function Composer({ task, answer = false, to }: { task: Task; answer?: bo
     <div>
       {error !== "" && <p className="bad small" role="alert"><Text of={error} /></p>}
       <form className="composer" onSubmit={(e) => { e.preventDefault(); void send("user_message"); }}>
-        <textarea ref={box} aria-label={answer ? "Answer to the agent" : word} rows={1} placeholder={answer ? "Answer" : word} value={text} onChange={(e) => change(e.target.value)}
+        <textarea ref={box} aria-label={answer ? "Answer to the agent" : word} rows={1} placeholder={answer ? "Answer" : word} value={text} onChange={(e) => write(task.id, e.target.value)}
           onKeyDown={(e) => {
             if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) {
               e.preventDefault();
