@@ -6,13 +6,13 @@ import { dropDrafts, isWritten, placeOf, setDraft, type Draft } from "./drafts";
 /** A comment that is not sent, below its line. */
 export function Comment({ task, draft }: { task: string; draft: Draft }): ReactNode {
   const drop = (): void => dropDrafts(task, [draft.id]);
-  if (!draft.open) {
+  if (!draft.open || draft.sending) {
     return (
       <div className="comment" data-draft={placeOf(draft)}>
         <div className="body grow"><Text of={draft.text} /></div>
-        <span className="muted small">not sent</span>
-        <button className="text" onClick={() => setDraft(task, draft.id, { open: true })}>Edit</button>
-        <button className="text" onClick={drop}>Delete</button>
+        <span className="muted small">{draft.sending ? "being sent" : "not sent"}</span>
+        {!draft.sending && <button className="text" onClick={() => setDraft(task, draft.id, { open: true })}>Edit</button>}
+        {!draft.sending && <button className="text" onClick={drop}>Delete</button>}
       </div>
     );
   }

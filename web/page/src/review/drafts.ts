@@ -17,6 +17,8 @@ export interface Draft {
   text: string;
   /** Whether it is being written. */
   open: boolean;
+  /** Whether it is being sent: until the server has answered, it can be neither changed nor sent again. */
+  sending?: boolean;
 }
 
 const cache = new Map<string, Draft[]>(), keys = new Map<string, string>();
@@ -38,8 +40,8 @@ export function keyOf(task: string): string {
   return key;
 }
 
-/** What the server would be sent, as text. A comment that opens or closes does not change it. */
-const written = (drafts: Draft[]): string => JSON.stringify(drafts.filter(isWritten).map((d) => ({ ...d, open: false })));
+/** What the server would be sent, as text. A comment that opens, closes or is being sent does not change it. */
+const written = (drafts: Draft[]): string => JSON.stringify(drafts.filter(isWritten).map((d) => ({ ...d, open: false, sending: undefined })));
 
 function set(task: string, drafts: Draft[]): void {
   if (written(drafts) !== written(of(task))) {
@@ -47,7 +49,7 @@ function set(task: string, drafts: Draft[]): void {
     keep("sessionStorage", `${kept(task)}.key`);
   }
   cache.set(task, drafts);
-  keep("sessionStorage", kept(task), JSON.stringify(drafts));
+  keep("sessionStorage", kept(task), JSON.stringify(drafts, (name, value: unknown) => (name === "sending" ? undefined : value)));
   readers.forEach((reader) => reader());
 }
 
@@ -60,7 +62,8 @@ export function addDraft(task: string, draft: Omit<Draft, "id" | "text" | "open"
   }
 }
 
-export const setDraft = (task: string, id: string, change: Partial<Draft>): void => set(task, of(task).map((d) => (d.id === id ? { ...d, ...change } : d)));
+export const setDrafts = (task: string, ids: string[], change: Partial<Draft>): void => set(task, of(task).map((d) => (ids.includes(d.id) ? { ...d, ...change } : d)));
+export const setDraft = (task: string, id: string, change: Partial<Draft>): void => setDrafts(task, [id], change);
 export const dropDrafts = (task: string, ids: string[]): void => set(task, of(task).filter((d) => !ids.includes(d.id)));
 
 export const draftsOf = (task: string): readonly Draft[] => of(task);

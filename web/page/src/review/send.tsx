@@ -4,20 +4,21 @@ import { useState, type ReactNode } from "react";
 import { api, unwrap, type Task } from "../lib/api";
 import { now } from "../lib/clock";
 import { Dialog } from "../lib/dialog";
+import { many } from "../lib/format";
 import { newKey } from "../lib/key";
 import { useMay } from "../lib/session";
 import { marked, Text } from "../lib/text";
 import { failure, type Asked, type ReceiptList } from "../task/receipts";
 import { remember } from "../task/sent";
 import { deliveryTo } from "./delivery";
-import { byComparison, dropDrafts, isWritten, keyOf, placeOf, useDrafts, type Draft } from "./drafts";
+import { byComparison, dropDrafts, isWritten, keyOf, placeOf, setDrafts, useDrafts, type Draft } from "./drafts";
 import { fromServer } from "./search";
 
 interface Props { task: Task; receipts: ReceiptList; open: (draft: Draft) => void }
 
 /** The comments that are not sent, and the way to send them. */
 export function Send({ task, receipts, open }: Props): ReactNode {
-  const drafts = useDrafts(task.id).filter(isWritten), [asked, ask] = useState(false), may = useMay("write");
+  const drafts = useDrafts(task.id).filter((d) => isWritten(d) && !d.sending), [asked, ask] = useState(false), may = useMay("write");
   if (drafts.length === 0 || !may) {
     return null;
   }
@@ -34,7 +35,7 @@ export function Send({ task, receipts, open }: Props): ReactNode {
   );
 }
 
-const wordOf = (drafts: Draft[]): string => (drafts.length === 1 ? "1 comment" : `${drafts.length} comments`);
+const wordOf = (drafts: Draft[]): string => many(drafts.length, "comment");
 
 function Confirm({ task, drafts, word, receipts, close }: { task: Task; drafts: Draft[]; word: string; receipts: ReceiptList; close: () => void }): ReactNode {
   const client = useQueryClient();
@@ -50,8 +51,15 @@ function Confirm({ task, drafts, word, receipts, close }: { task: Task; drafts: 
   );
 }
 
+/** Sends comments, which cannot be changed meanwhile. */
+export async function sendAll(task: Task, drafts: Draft[], receipts: ReceiptList): Promise<void> {
+  const ids = drafts.map((d) => d.id);
+  setDrafts(task.id, ids, { sending: true });
+  await sendEach(task, drafts, receipts).finally(() => setDrafts(task.id, ids, { sending: false }));
+}
+
 /** Sends the comments of each comparison, with a receipt of its own. After a refusal the others stay here, not sent. */
-async function sendAll(task: Task, drafts: Draft[], receipts: ReceiptList): Promise<void> {
+async function sendEach(task: Task, drafts: Draft[], receipts: ReceiptList): Promise<void> {
   const groups = byComparison(drafts), at = now();
   for (const group of groups) {
     const { from, to } = group[0]!, of = groups.length === 1 ? "" : ` on ${fromServer(from)} → ${fromServer(to)}`;
