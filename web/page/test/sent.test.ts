@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
+import type { Command } from "../src/lib/api";
 import { withStorage } from "./kept";
 
 const reloaded = async () => {
   vi.resetModules();
-  return import("../src/task/draft");
+  return { ...await import("../src/task/draft"), ...await import("../src/task/asked") };
 };
 
 beforeEach(withStorage);
@@ -29,4 +30,15 @@ test("a text that is written while the one before is sent stays", async () => {
   page.drop("t", page.draftOf("t"));
   expect(page.draftOf("t").text).toBe("");
   expect(window.sessionStorage.getItem("omoi.draft.t")).toBeNull();
+});
+
+test("a receipt takes the answer without a page that shows it, and after a reload none is awaited", async () => {
+  const page = await reloaded(), command = { state: "carried_out" } as Command;
+  page.addAsked("t", { key: "a", word: "Cancel", at: 1 });
+  page.addAsked("t", { key: "b", word: "Retry", at: 2 });
+  page.addAsked("t", { key: "c", word: "Fork", at: 3, id: "7" });
+  page.changeAsked("t", (a) => a.key === "a", { id: "6", command });
+  expect((await reloaded()).askedOf("t")).toEqual([
+    { key: "a", word: "Cancel", at: 1, id: "6", command }, { key: "b", word: "Retry", at: 2, unanswered: true }, { key: "c", word: "Fork", at: 3, id: "7" },
+  ]);
 });

@@ -1,55 +1,46 @@
 import { useQueryClient, type QueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useEffect, useState, type ReactNode } from "react";
+import { useEffect, useRef, type ReactNode } from "react";
 
-import { getCommand, OmoiError, said, type Command, type Task } from "../lib/api";
+import { getCommand, OmoiError, said, type Task } from "../lib/api";
 import { clock } from "../lib/format";
-import { keep, recallList } from "../lib/kept";
 import { Text } from "../lib/text";
+import { addAsked, changeAsked, settled, useAsked, type Asked, type ReceiptList } from "./asked";
 
-/** A command that this browser sent: asked is all the page knows before the server answers. */
-export interface Asked { key: string; word: string; at: number; id?: string; command?: Command; refused?: string; unanswered?: true; done?: string; task?: string }
-
-export interface ReceiptList {
-  list: Asked[];
-  /** Adds a receipt, in place of one with the same key. */
-  add: (asked: Asked) => void;
-  set: (key: string, change: Partial<Asked>) => void;
-}
-
-const settled = (a: Asked): boolean => a.refused !== undefined || a.unanswered === true || a.done !== undefined || a.command !== undefined && a.command.state !== "accepted";
+export type { Asked, ReceiptList } from "./asked";
 
 /** What a receipt says of a request that failed. A request without an answer may have reached the server. */
 export const failure = (error: unknown): Partial<Asked> => (error instanceof OmoiError ? { refused: said(error) } : { unanswered: true });
 
 /** The receipts of this tab, kept over a reload, and asked for until they are settled. */
 export function useReceipts(task: Task): ReceiptList {
-  const kept = `omoi.asked.${task.id}`, client = useQueryClient();
-  const [list, setList] = useState<Asked[]>(() => recallList("sessionStorage", kept));
-  useEffect(() => keep("sessionStorage", kept, JSON.stringify(list)), [kept, list]);
-  const set = (key: string, change: Partial<Asked>): void => setList((was) => was.map((a) => (a.key === key ? { ...a, ...change } : a)));
+  const { id } = task, client = useQueryClient(), list = useAsked(id);
+  const current = useRef(task); // a busy task changes more often than receipts are asked for
+  useEffect(() => {
+    current.current = task;
+  });
   const open = list.filter((a) => a.id !== undefined && !settled(a)).map((a) => a.id).join(",");
   useEffect(() => {
     if (open === "") {
       return;
     }
     const timer = setInterval(() => {
-      for (const id of document.hidden ? [] : open.split(",")) {
-        void getCommand(id).then((command) => {
-          setList((was) => was.map((a) => (a.id === id ? { ...a, command } : a)));
+      for (const sent of document.hidden ? [] : open.split(",")) {
+        void getCommand(sent).then((command) => {
+          changeAsked(id, (a) => a.id === sent, { command });
           if (command.state !== "accepted") {
-            refresh(client, task);
+            refresh(client, current.current);
           }
         }, (fault: unknown) => { // asked again, unless the command cannot be read any more
           if (fault instanceof OmoiError && [403, 404, 410].includes(fault.problem.status)) {
-            setList((was) => was.map((a) => (a.id === id ? { ...a, done: said(fault) } : a)));
+            changeAsked(id, (a) => a.id === sent, { done: said(fault) });
           }
         });
       }
     }, 1000);
     return () => clearInterval(timer);
-  }, [open, client, task]);
-  return { list, set, add: (asked) => setList((was) => [...was.filter((a) => a.key !== asked.key).slice(-9), asked]) };
+  }, [open, client, id]);
+  return { list, set: (key, change) => changeAsked(id, (a) => a.key === key, change), add: (asked) => addAsked(id, asked) };
 }
 
 /** Asks again for what may have changed. The task itself comes by its stream, while it has one. */
