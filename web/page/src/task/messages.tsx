@@ -1,3 +1,4 @@
+import { Link } from "@tanstack/react-router";
 import { useLayoutEffect, type ReactNode } from "react";
 
 import type { Message, Task } from "../lib/api";
@@ -31,7 +32,7 @@ export function Messages({ task, log, events }: Props): ReactNode {
     <section className="panel" aria-label="Messages">
       {received.map((e) => (
         <div key={e.sequence} className="message">
-          <div className="spread small muted"><b>{senders[Fields.of(e).text("sender_kind")] ?? "User"}</b><span>received <Clock at={e.created_at} /></span><a href={`#e${e.attempt}:${e.sequence}`}>event {e.sequence}</a></div>
+          <div className="spread small muted"><b>{senders[Fields.of(e).text("sender_kind")] ?? "User"}</b><span>received <Clock at={e.created_at} /></span><Link to="." search={{}} hash={`e${e.attempt}:${e.sequence}`}>event {e.sequence}</Link></div>
           <div className="body"><Text of={Fields.of(e).text("content", "reason")} />{lacking(e).length > 0 && <span className="muted"> (the whole text is in the timeline)</span>}</div>
         </div>
       ))}

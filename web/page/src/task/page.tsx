@@ -26,7 +26,7 @@ import { Messages } from "./messages";
 import { Missing } from "./missing";
 import { Receipts, useReceipts } from "./receipts";
 import { Deletions } from "./deletions";
-import { eventOf, tabs, type Tab } from "./search";
+import { eventOf, pinnedTo, tabs, type Tab } from "./search";
 
 const Output = lazy(() => import("../output/output"));
 
@@ -78,11 +78,11 @@ function useEvents(task: Task, id: string): { events: TaskEvents; version: numbe
 
 function Loaded({ task, id }: { task: Task; id: string }): ReactNode {
   const navigate = useNavigate();
-  const search = useSearch({ from: "/tasks/$id" }), named = eventOf(useLocation().hash);
+  const search = useSearch({ from: "/tasks/$id" }), { hash } = useLocation(), named = eventOf(hash);
   const { events, version } = useEvents(task, id);
   const newest = Math.max(task.attempt_count, ...events.logs.keys(), 0);
   const [began] = useState(newest); // a new attempt never takes the view of a reader who watches another
-  const pinned = named?.attempt ?? search.attempt;
+  const pinned = pinnedTo(events.logs, hash, search);
   const attempt = pinned ?? newest;
   const why = useQuery({ queryKey: ["why", task.id], queryFn: () => getWhy(task.id), refetchInterval: task.completed_at === null ? 5000 : false });
   const receipts = useReceipts(task);
@@ -91,7 +91,7 @@ function Loaded({ task, id }: { task: Task; id: string }): ReactNode {
   useEffect(() => {
     document.title = `${task.key} ${task.title} · ${lookOf(task.status).word}`;
   }, [task]);
-  useTabKeys(task, attempt);
+  useTabKeys(task, attempt, pinned);
   useTabInView(tab);
   const [asking, ask] = useState<Asking>(), may = useMay("write");
   const asks = task.status === "running" && task.group === "needs_you", answer = asks && may;
@@ -117,7 +117,7 @@ function Loaded({ task, id }: { task: Task; id: string }): ReactNode {
         <Receipts receipts={receipts} task={task} />
         {asks && <Question task={task} events={events} log={events.log(newest)} version={version} />}
         <nav className="tabs" aria-label="Views of the task">
-          {tabs.map((t) => <Link key={t} to="." search={{ ...search, tab: t === "timeline" ? undefined : t }} aria-current={t === tab ? "page" : undefined} activeOptions={exactly}>{t[0]!.toUpperCase() + t.slice(1)}</Link>)}
+          {tabs.map((t) => <Link key={t} to="." search={{ ...search, attempt: pinned, tab: t === "timeline" ? undefined : t }} aria-current={t === tab ? "page" : undefined} activeOptions={exactly}>{t[0]!.toUpperCase() + t.slice(1)}</Link>)}
           <Link to="/tasks/$id/changes" params={{ id: task.key }}>Changes</Link>
           <span className="grow" />
           {log.head > 0 && <Link to="/tasks/$id/replay" params={{ id: task.key }} hash={`e${attempt}:1`}>Replay</Link>}
@@ -198,7 +198,7 @@ function Attempts({ task, attempt }: { task: Task; attempt: number }): ReactNode
   );
 }
 
-function useTabKeys(task: Task, attempt: number): void {
+function useTabKeys(task: Task, attempt: number, pinned: number | undefined): void {
   const navigate = useNavigate(), search = useSearch({ from: "/tasks/$id" });
   const go = (n: number): void => {
     if (task.attempts.some((a) => a.number === n)) {
@@ -208,7 +208,7 @@ function useTabKeys(task: Task, attempt: number): void {
   useKeys((event) => {
     const tab: Tab | undefined = tabs[Number(event.key) - 1];
     if (tab !== undefined) {
-      void navigate({ to: ".", search: { ...search, tab: tab === "timeline" ? undefined : tab } });
+      void navigate({ to: ".", search: { ...search, attempt: pinned, tab: tab === "timeline" ? undefined : tab } });
     }
     if (event.key === "6") {
       void navigate({ to: "/tasks/$id/changes", params: { id: task.key } });

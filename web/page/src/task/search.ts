@@ -19,6 +19,11 @@ export function taskSearch(raw: Record<string, unknown>): TaskSearch {
   };
 }
 
+/** The attempt that the address names, by its fragment or its search. One that the task does not have falls away. */
+export function pinnedTo(attempts: ReadonlyMap<number, unknown>, hash: string, search: TaskSearch): number | undefined {
+  return [eventOf(hash)?.attempt, search.attempt].find((n) => n !== undefined && attempts.has(n));
+}
+
 /** The event that a fragment names, as in #e2:118. */
 export function eventOf(hash: string): { attempt: number; sequence: number } | undefined {
   const found = /^#?e(\d{1,6}):(\d{1,9})$/.exec(hash);
