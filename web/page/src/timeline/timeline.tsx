@@ -95,8 +95,8 @@ export function Timeline(props: TimelineProps): ReactNode {
         {props.choose !== undefined && <Tools {...props} choose={props.choose} hits={hits} at={log.rowOf(at)} step={step} goTo={goTo} />}
         {foot}
         <span className="grow" />
-        {!follow && props.until === undefined && (
-          <button className="pill" onClick={() => setFollow(true)}>{unread > 0 ? `${grouped(unread)} new` : "Newest"} ↓</button>
+        {!follow && (
+          <button className="pill" onClick={() => setFollow(true)}>{props.until !== undefined ? "This moment" : unread > 0 ? `${grouped(unread)} new` : "Newest"} ↓</button>
         )}
       </div>
     </section>
