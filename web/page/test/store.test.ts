@@ -1,6 +1,9 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 
-import type { Event } from "../src/lib/api";
+vi.hoisted(() => vi.stubGlobal("location", { origin: "http://omoi.test" }));
+
+import type { Event, Task } from "../src/lib/api";
+import { TaskEvents } from "../src/stream/events";
 import { takeOutline } from "../src/stream/outline";
 import { AttemptLog, Kind, pageSize, Ranges } from "../src/stream/store";
 import { random } from "./random";
@@ -99,4 +102,26 @@ test("an end without its start, and one without an ID, are rows", () => {
   log.add(event(2, "agent.tool_completed"), 10);
   log.add(event(3, "agent.heartbeat"), 10);
   expect([1, 2, 3, 4].map((n) => log.kindAt(n))).toEqual([Kind.Row, Kind.Row, Kind.Heartbeat, Kind.Unknown]);
+});
+
+test("the next attempt frees the bodies of the one before, but those used last", async () => {
+  const target = { addEventListener: () => undefined, removeEventListener: () => undefined, visibilityState: "visible" };
+  vi.stubGlobal("window", target);
+  vi.stubGlobal("document", target);
+  let send = (_: string): void => undefined;
+  vi.stubGlobal("fetch", () => Promise.resolve(new Response(new ReadableStream({ start: (c) => { send = (text) => c.enqueue(new TextEncoder().encode(text)); } }))));
+  const events = new TaskEvents({ id: "t", attempts: [] } as unknown as Task);
+  const frame = (n: number, attempt: number): string => `id: ${attempt}:${n}\nevent: event\ndata: ${JSON.stringify({ ...event(n), attempt })}\n\n`;
+  const numbers = Array.from({ length: 4 * pageSize }, (_, i) => i + 1), held = (): number => numbers.filter((n) => events.log(1).body(n) !== undefined).length;
+  events.start();
+  await vi.waitFor(() => expect(events.connection).toBe("live"));
+  send(numbers.map((n) => frame(n, 1)).join(""));
+  await vi.waitFor(() => expect(events.log(1).head).toBe(numbers.length));
+  expect(held()).toBe(numbers.length);
+  send(frame(1, 2));
+  await vi.waitFor(() => expect(events.log(2).head).toBe(1));
+  expect(held()).toBe(2 * pageSize);
+  expect(events.log(1).missing()).toEqual([]);
+  events.stop();
+  vi.unstubAllGlobals();
 });

@@ -118,11 +118,22 @@ export class TaskEvents {
         return undefined;
       case "event": {
         const event = JSON.parse(frame.data) as Event;
+        this.begun(event.attempt);
         this.log(event.attempt).add(event, frame.data.length);
       }
     } // a newer server may send more
     this.draw();
     return frame.event === "event" ? frame.id : undefined;
+  }
+
+  private newest = 0;
+
+  /** Frees the memory of earlier attempts when the events of the next one begin. */
+  private begun(attempt: number): void {
+    if (attempt > this.newest) {
+      this.newest = attempt;
+      this.logs.forEach((log) => log.attempt < attempt && log.shrink());
+    }
   }
 
   private hello(of: Hello): void {

@@ -3,6 +3,7 @@ import type { Event } from "../lib/api";
 /** Bodies are kept in pages of this many events, and only the pages used last. */
 export const pageSize = 256;
 const mostPages = 24;
+const fewestPages = 2;
 const mostBytes = 16 * 2 ** 20;
 
 /** What every event leaves behind, also when its body is dropped: the kind decides whether it has a row. */
@@ -311,9 +312,14 @@ export class AttemptLog {
     return known;
   }
 
-  private drop(): void {
+  /** Drops all bodies but those in the pages used last, of an attempt that is over. */
+  shrink(): void {
+    this.drop(fewestPages);
+  }
+
+  private drop(most = mostPages): void {
     for (const [at, page] of this.pages) {
-      if (this.pages.size <= mostPages && this.bytes <= mostBytes || this.pages.size <= 2) {
+      if (this.pages.size <= most && this.bytes <= mostBytes || this.pages.size <= fewestPages) {
         return;
       }
       this.pages.delete(at);
