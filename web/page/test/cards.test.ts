@@ -6,6 +6,7 @@ import { expect, test } from "vitest";
 
 import type { Event } from "../src/lib/api";
 import { age, bytes, count, cutMiddle, duration, usd } from "../src/lib/format";
+import { Prose } from "../src/lib/prose";
 import { Text } from "../src/lib/text";
 import { AttemptLog } from "../src/stream/store";
 import { Filter } from "../src/timeline/bar";
@@ -105,4 +106,27 @@ test("the choice of a tool shows invisible characters of its name", () => {
   const log = new AttemptLog(1);
   log.add(event("agent.tool_use", { tool: "Ba\u202esh", tool_use_id: "c" }), 100);
   expect(renderToStaticMarkup(createElement(Filter, { log, choice: {}, choose: () => undefined }))).toContain(">BaU+202Esh</option>");
+});
+
+const prose = (of: string): string => renderToStaticMarkup(createElement(Prose, { of }));
+
+test("a text of a model has its fences, and one without an end is text", () => {
+  expect(prose("a\n```go\nx := 1\n\n```\nb")).toBe('a<pre class="box">x := 1\n</pre>b');
+  expect(prose("```\n```\n```\nb `c`")).toBe('<pre class="box"></pre>```\nb <code class="span">c</code>');
+  expect(prose("a\n```go\nx")).toBe("a\n```go\nx");
+  expect(prose("```\r\nx\r\n```\r\n**b**")).toBe('<pre class="box">x\r</pre><strong>b</strong>');
+});
+
+test("of a long text the beginning is drawn, with a button for more", () => {
+  const marks = (html: string): number => html.split('class="mark"').length - 1, hostile = "\u200b".repeat(100_000);
+  for (const [type, data] of [["agent.message", { content: hostile }], ["agent.thinking", { content: `x\n${hostile}` }], ["agent.interrupted", { reason: hostile }]] as const) {
+    expect(marks(drawn(cardOf(event(type, data), []))), type).toBeLessThanOrEqual(20_000);
+    expect(drawn(cardOf(event(type, data), [])), type).toContain("Show more");
+  }
+});
+
+test("a long diff offers the rest", () => {
+  const diff = renderToStaticMarkup(createElement(Diff, { of: `@@ -1 +1 @@\n${"+line\n".repeat(9000)}`, whole: true }));
+  expect(diff).toMatch(/The first 20,000 of 54,012 characters\. <button.*Show more/);
+  expect(diff).not.toContain("The beginning of the diff.");
 });

@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 
+import { InSteps } from "./steps";
 import { Text } from "./text";
 
 /**
@@ -7,13 +8,28 @@ import { Text } from "./text";
  * the text that was written.
  */
 export function Prose({ of }: { of: string }): ReactNode {
-  return <>{of.split(/^(```[^\n]*\n[\s\S]*?^```[ \t]*$)/m).map((part, n) => (n % 2 === 1 ? <Fence key={n} of={part} /> : <Inline key={n} of={part} />))}</>;
+  return <InSteps of={of} draw={(text) => partsOf(text).map(({ fence, lines }, n) => (fence ? <pre key={n} className="box"><Text of={lines.join("\n")} /></pre> : <Inline key={n} of={lines.join("\n")} />))} />;
 }
 
-function Fence({ of }: { of: string }): ReactNode {
-  const lines = of.split("\n");
-  return <pre className="box"><Text of={lines.slice(1, -1).join("\n")} /></pre>;
+interface Part { fence: boolean; lines: string[] }
+
+/** Splits a text into its fences and what is between them. A fence without an end is none. */
+function partsOf(text: string): Part[] {
+  const lines = text.split("\n"), last = lines.findLastIndex(isEnd), parts: Part[] = [{ fence: false, lines: [] }];
+  lines.forEach((line, n) => {
+    const part = parts.at(-1)!;
+    if (part.fence && isEnd(line)) {
+      parts.push({ fence: false, lines: [] });
+    } else if (!part.fence && n < last && line.startsWith("```")) {
+      parts.push({ fence: true, lines: [] });
+    } else {
+      part.lines.push(line);
+    }
+  });
+  return parts;
 }
+
+const isEnd = (line: string): boolean => /^```[ \t]*\r?$/.test(line);
 
 function Inline({ of }: { of: string }): ReactNode {
   return <>{of.split(/(`[^`\n]+`|\*\*[^*\n]+\*\*)/).map((part, n) => {

@@ -3,6 +3,7 @@ import { createContext, useContext, type ReactNode } from "react";
 import type { Event } from "../lib/api";
 import { bytes, count, cutMiddle, duration, grouped, many, usd } from "../lib/format";
 import { Prose } from "../lib/prose";
+import { InSteps } from "../lib/steps";
 import { Text } from "../lib/text";
 import { Diff, Output } from "./details";
 import { about, Fields, output, written } from "./fields";
@@ -25,7 +26,8 @@ export interface Card {
 }
 
 const said = (text: string): ReactNode => <div className="prose"><Prose of={text.trim()} /></div>;
-const line = (text: string): ReactNode => <Text of={text.split("\n", 1)[0]!} />;
+const plain = (text: string): ReactNode => <InSteps of={text} draw={(shown) => <Text of={shown} />} />;
+const line = (text: string): ReactNode => plain(text.split("\n", 1)[0]!);
 const mono = (text: string): ReactNode => <code><Text of={cutMiddle(text, 200)} /></code>;
 
 const senders: Record<string, string> = { guardian: "Guardian", system: "System", agent: "Agent message" };
@@ -41,7 +43,7 @@ function prose(label: string, tone?: string): Maker {
 }
 
 function state(label: string, main: (f: Fields) => string, tone?: string): Maker {
-  return (f) => ({ label, tone, main: <Text of={main(f)} /> });
+  return (f) => ({ label, tone, main: plain(main(f)) });
 }
 
 function failure(label: string): Maker {
@@ -168,7 +170,7 @@ const setupEnded: Maker = (f) => ({
 const makers: Record<string, Maker> = {
   "agent.message": prose("Agent", "agent"),
   "agent.user_message": prose("Prompt"),
-  "agent.thinking": (f) => ({ label: "Thinking", main: <span className="muted">{line(f.text("content"))}</span>, more: () => <p className="prose muted"><Text of={f.text("content")} /></p> }),
+  "agent.thinking": (f) => ({ label: "Thinking", main: <span className="muted">{line(f.text("content"))}</span>, more: () => <div className="prose muted">{plain(f.text("content"))}</div> }),
   "agent.system_message": (f) => ({ label: "Runtime", main: <span className="muted"><Text of={`${f.text("line_type")} ${f.text("subtype")}`} /></span>, more: () => <Output of={written(f.get("metadata"))} /> }),
   "agent.tool_use": tool,
   "agent.skill_invoked": tool,
