@@ -4,6 +4,8 @@ vi.hoisted(() => vi.stubGlobal("location", { origin: "http://omoi.test" }));
 
 import type { Event } from "../src/lib/api";
 import { commandsOf, lineOf, placeOf, resultOf } from "../src/output/commands";
+import { plainOf } from "../src/output/line";
+import { SandboxLog } from "../src/output/log";
 import { AttemptLog } from "../src/stream/store";
 
 const event = (sequence: number, type: string, data: object, more: object = {}): Event =>
@@ -45,4 +47,27 @@ test("the result of a command, as each runtime reports it", () => {
   expect(resultOf(start, [done(3, "a", { output: "x".repeat(8000), exit_code: 0 }), told(4, "a", "x".repeat(5000), { result_truncated: true, result_full_length: 8014 })])).toMatchObject({ whole: undefined });
   expect(resultOf(event(1, "agent.setup_started", {}), [event(2, "agent.setup_completed", { success: false, outcome: "timeout", exit_code: -1, output: "slow", duration_ms: 9 })]))
     .toEqual({ failed: true, exit: -1, outcome: "timeout", took: 9, whole: undefined, printed: [{ label: "", text: "slow" }] });
+});
+
+/** Follows a log that the server answers with these, and returns the log after a minute and the number of answers that were not asked for. */
+async function followed(...answers: Response[]): Promise<{ log: SandboxLog; left: number }> {
+  vi.useFakeTimers();
+  vi.stubGlobal("document", { visibilityState: "visible" });
+  vi.stubGlobal("fetch", () => Promise.resolve(answers.shift()!));
+  const log = new SandboxLog("s");
+  log.start();
+  await vi.advanceTimersByTimeAsync(60_000);
+  log.stop();
+  vi.useRealTimers();
+  return { log, left: answers.length };
+}
+
+const refusal = (status: number) => Response.json({ status, code: "x", detail: "No." }, { status, headers: { "Content-Type": "application/problem+json" } });
+const piece = () => Response.json({ text: "built\n", first: 0, next: 6, end: 6, ended: true, stale: false });
+
+test("the log of a sandbox continues after a login and after a limit, and ends with another refusal", async () => {
+  const { log } = await followed(refusal(401), refusal(429), piece());
+  expect([log.state, log.problem, plainOf(log.ansi.lines[0]!)]).toEqual(["ended", "", "built"]);
+  const refused = await followed(refusal(403), piece());
+  expect([refused.log.state, refused.log.problem, refused.left]).toEqual(["refused", "No.", 1]);
 });

@@ -3,6 +3,8 @@ import { Ansi } from "./ansi";
 
 const most = 50_000; // lines
 const again = 3000;
+/** Refusals that end: by a login, or with time. */
+const passing = [401, 429];
 
 type LogState = "loading" | "live" | "ended" | "refused";
 
@@ -39,7 +41,7 @@ export class SandboxLog {
         this.take(await piece(this.sandbox, this.next, this.state === "loading" ? undefined : "20s", signal));
       } catch (error) {
         this.problem = signal.aborted ? "" : said(error);
-        if (error instanceof OmoiError && error.problem.status < 500) {
+        if (error instanceof OmoiError && error.problem.status < 500 && !passing.includes(error.problem.status)) {
           this.state = "refused";
         } else {
           await new Promise((resolve) => setTimeout(resolve, again));
