@@ -201,7 +201,7 @@ test("13: the receipts say what was saved, and never hide a sandbox that is not 
   const cases: [object, RegExp, boolean][] = [
     [{}, new RegExp(`ref: ${real.sandboxes[0]!.salvage!.ref} 1 file`), true],
     [{ salvage: { kind: "patch", ref: "0199", files: 3, bytes: 10 } }, /patch: 0199 3 files/, true],
-    [{ salvage: { kind: "lost", files: 0, lost_since: "2026-01-02T03:04:05Z" } }, /lost since \d\d:04:05/, true],
+    [{ salvage: { kind: "lost", files: 0, lost_since: "2026-01-02T03:04:05Z" } }, /lost since 2 Jan 2026, 04:04/, true],
     [{ verified_at: null, gone_at: null, state: "deleting" }, /Not verified deleted: 1 of 1/, false],
   ];
   for (const [change, want, verified] of cases) {

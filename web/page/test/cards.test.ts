@@ -5,9 +5,9 @@ import { renderToStaticMarkup } from "react-dom/server";
 import { expect, test } from "vitest";
 
 import type { Event } from "../src/lib/api";
-import { age, bytes, count, cutMiddle, duration, usd } from "../src/lib/format";
+import { age, bytes, clock, count, cutMiddle, day, duration, usd } from "../src/lib/format";
 import { Prose } from "../src/lib/prose";
-import { Text } from "../src/lib/text";
+import { Clock, Text } from "../src/lib/text";
 import { AttemptLog } from "../src/stream/store";
 import { Filter } from "../src/timeline/bar";
 import { cardOf, knownTypes, Outcome, type Card } from "../src/timeline/cards";
@@ -129,4 +129,10 @@ test("a long diff offers the rest", () => {
   const diff = renderToStaticMarkup(createElement(Diff, { of: `@@ -1 +1 @@\n${"+line\n".repeat(9000)}`, whole: true }));
   expect(diff).toMatch(/The first 20,000 of 54,012 characters\. <button.*Show more/);
   expect(diff).not.toContain("The beginning of the diff.");
+});
+
+test("a time of another day has its date", () => {
+  const shown = (at: string): string => renderToStaticMarkup(createElement(Clock, { at })).replace(/<[^>]*>/g, ""), today = new Date().toISOString();
+  expect(shown(today)).toBe(clock(today));
+  expect(shown("2020-02-03T12:00:00Z")).toBe(day("2020-02-03T12:00:00Z"));
 });

@@ -1,3 +1,5 @@
+import { now } from "./clock";
+
 /** A duration in words: "41 s", "12:40", "3 h 5 min", "2 d 4 h". */
 export function duration(ms: number): string {
   const s = Math.max(0, Math.floor(ms / 1000));
@@ -32,6 +34,9 @@ const dayForm = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeSt
 export const clock = (at: string | number): string => clockForm.format(new Date(at));
 export const day = (at: string | number): string => dayForm.format(new Date(at));
 export const date = (at: string | number): string => dateForm.format(new Date(at));
+
+/** A moment: the time of day, with its date unless that is today. */
+export const when = (at: string | number): string => (new Date(at).toDateString() === new Date(now()).toDateString() ? clock(at) : day(at));
 
 /** Money with two digits, four below a cent. Unknown is never 0. */
 export function usd(amount: number | null | undefined, unknown = false): string {

@@ -1,6 +1,6 @@
 import { Fragment, type ReactNode } from "react";
 
-import { clock, date, day } from "./format";
+import { date, day, when } from "./format";
 
 // Characters that change how a text is read without being seen: controls, direction marks, tags, zero-width and blank letters.
 const unseen = /(?![\t\n\r])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u180e\u3164\uffa0]/gu;
@@ -28,7 +28,7 @@ export function Out({ to, children, ...data }: { to: string | null | undefined; 
     : <>{children}</>;
 }
 
-/** A time of day, or the whole date; the tooltip has both. */
+/** A moment, or its whole date; the tooltip has both. */
 export function Clock({ at, whole }: { at: string; whole?: boolean }): ReactNode {
-  return <time dateTime={at} title={date(at)}>{whole ? day(at) : clock(at)}</time>;
+  return <time dateTime={at} title={date(at)}>{whole ? day(at) : when(at)}</time>;
 }

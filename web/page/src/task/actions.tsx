@@ -6,7 +6,7 @@ import { PauseDialog } from "../fleet/pause";
 import { api, getCheckpoints, getProject, said, unwrap, type Task } from "../lib/api";
 import { now } from "../lib/clock";
 import { canCopy } from "../lib/copy";
-import { bytes, clock, grouped, many } from "../lib/format";
+import { bytes, grouped, many, when } from "../lib/format";
 import { newKey } from "../lib/key";
 import { Prose } from "../lib/prose";
 import { Text } from "../lib/text";
@@ -127,7 +127,7 @@ function Checkpoints({ task, chosen, choose }: { task: Task; chosen: string; cho
       <label htmlFor="checkpoint">Checkpoint</label>
       <select id="checkpoint" value={chosen} onChange={(e) => choose(e.target.value)}>
         <option value="">{list.data === undefined ? "Loading…" : items.length === 0 ? "The task has no checkpoint" : "Choose a checkpoint"}</option>
-        {items.map((c) => <option key={c.id} value={c.id}>{`${c.id} · ${clock(c.taken_at)} · event ${grouped(c.sequence)} · ${many(c.files, "changed file")}, ${bytes(c.bytes)}`}</option>)}
+        {items.map((c) => <option key={c.id} value={c.id}>{`${c.id} · ${when(c.taken_at)} · event ${grouped(c.sequence)} · ${many(c.files, "changed file")}, ${bytes(c.bytes)}`}</option>)}
       </select>
     </div>
   );

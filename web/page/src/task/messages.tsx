@@ -2,7 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { useLayoutEffect, type ReactNode } from "react";
 
 import type { Message, Task } from "../lib/api";
-import { clock } from "../lib/format";
+import { when } from "../lib/format";
 import { Clock, Text } from "../lib/text";
 import type { TaskEvents } from "../stream/events";
 import type { AttemptLog } from "../stream/store";
@@ -38,7 +38,7 @@ export function Messages({ task, log, events }: Props): ReactNode {
       ))}
       {sent.map((s) => (
         <div key={s.id} className="message" data-message={s.message?.state ?? "asked"}>
-          <div className="spread small muted"><b>You</b>{s.kind === "interrupt" && <span>interrupt</span>}<span>asked {clock(s.at)}</span></div>
+          <div className="spread small muted"><b>You</b>{s.kind === "interrupt" && <span>interrupt</span>}<span>asked {when(s.at)}</span></div>
           <div className="body"><Text of={s.text} /></div>
           {s.message !== undefined && <Steps of={s.message} />}
         </div>

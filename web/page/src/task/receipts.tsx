@@ -3,7 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { useEffect, useRef, type ReactNode } from "react";
 
 import { getCommand, OmoiError, said, type Task } from "../lib/api";
-import { clock } from "../lib/format";
+import { when } from "../lib/format";
 import { Text } from "../lib/text";
 import { addAsked, changeAsked, settled, useAsked, type Asked, type ReceiptList } from "./asked";
 
@@ -70,8 +70,8 @@ export function Receipt({ of }: { of: Asked }): ReactNode {
   const bad = of.refused !== undefined || c?.state === "refused" || c?.state === "too_late";
   return (
     <span className={bad ? "bad" : "muted"}>
-      <Text of={of.word} />: asked {clock(of.at)}
-      {c !== undefined && <> → {words[c.state] ?? c.state}{c.settled_at != null && ` ${clock(c.settled_at)}`}{bad && c.reason !== "" && <>: <Text of={c.reason} /></>}</>}
+      <Text of={of.word} />: asked {when(of.at)}
+      {c !== undefined && <> → {words[c.state] ?? c.state}{c.settled_at != null && ` ${when(c.settled_at)}`}{bad && c.reason !== "" && <>: <Text of={c.reason} /></>}</>}
       {of.done !== undefined && <> → <Text of={of.done} /></>}
       {of.task !== undefined && <>: <Link to="/tasks/$id" params={{ id: of.task }}>{of.task}</Link></>}
       {of.refused !== undefined && <> → rejected: <Text of={of.refused} /></>}
