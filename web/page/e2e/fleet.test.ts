@@ -70,15 +70,15 @@ test("slots, queue with position and reason, and what would change it", async ()
     }
     await row(page, third.key).getByText("What would change this").click();
     const key = third.key.split("-")[0]!;
-    await row(page, third.key).getByText("or when you raise Tasks at once (now 1).").waitFor();
+    await row(page, third.key).getByText("or when you raise the Concurrency limit (now 1).").waitFor();
     expect(new URL(page.url()).search).toBe("?tab=queue");
     await page.goto(`${omoi.url}/tasks/${third.key}`); // the page of the task says the same
-    await page.locator("[data-change]", { hasText: "or when you raise Tasks at once (now 1)." }).getByRole("link").click();
+    await page.locator("[data-change]", { hasText: "or when you raise the Concurrency limit (now 1)." }).getByRole("link").click();
     expect(new URL(page.url()).search).toBe(`?tab=projects&project=${key}`);
-    await page.getByLabel("Tasks at once").waitFor();
+    await page.getByLabel("Concurrency limit").waitFor();
     await page.goto(`${omoi.url}/fleet`);
     await page.getByRole("link", { name: `Edit ${key}`, exact: true }).click();
-    expect(await page.getByLabel("Tasks at once").inputValue()).toBe("1");
+    expect(await page.getByLabel("Concurrency limit").inputValue()).toBe("1");
     await page.goto(`${omoi.url}/tasks`);
     expect(await page.locator(".task-row", { hasText: key }).filter({ hasText: "Waiting, " }).evaluateAll((all) => all.map((e) => e.querySelector(".status")!.textContent))).toEqual(["Waiting, 1st", "Waiting, 2nd"]);
   });
@@ -177,7 +177,7 @@ test("guardian: the verdict shows its evidence, an intervention is withdrawn onc
   });
 });
 
-test("an agent that nobody judged, a model that does not answer and an unknown verdict have their own states", async () => {
+test("an agent that was not analyzed, a model that does not answer and an unknown verdict have their own states", async () => {
   await fleet("?tab=supervision", async ({ page }) => {
     await page.route("**/api/v1/guardian/analyses?*", async (route) => {
       const answer = await route.fetch(), body = (await answer.json()) as Schemas["GuardianAnalysisList"];

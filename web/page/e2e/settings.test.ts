@@ -41,7 +41,7 @@ test("projects: create, edit with errors at their fields, pause, resume, delete 
     await page.getByRole("button", { name: "Create the project" }).click();
     const row = page.getByRole("article", { name: "WEB" });
     await row.getByRole("link", { name: "Edit" }).click();
-    await page.getByLabel("Tasks at once").fill("2");
+    await page.getByLabel("Concurrency limit").fill("2");
     await page.getByLabel("Validate the work of tasks").selectOption("true");
     await page.getByRole("button", { name: "Save", exact: true }).click();
     await row.getByText("at most 2 tasks at once").waitFor();

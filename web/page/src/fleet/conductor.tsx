@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 
+import { many } from "../lib/format";
 import { Status } from "../lib/status";
 import { Text } from "../lib/text";
 import { Ago, Answer, Mark, Panel, Table, TaskLink } from "./parts";
@@ -18,7 +19,7 @@ export function Duplicates(): ReactNode {
           { head: "First task", cell: (d) => <WorkOf of={{ key: d.task1_key, title: d.task1_title, status: d.task1_status }} /> },
           { head: "Second task", cell: (d) => <WorkOf of={{ key: d.task2_key, title: d.task2_title, status: d.task2_status }} /> },
           { head: "What is the same", cell: (d) => <><Text of={d.work_description} />{(d.resources.files ?? []).map((f) => <div key={f}><code className="small"><Text of={f} /></code></div>)}</> },
-          { head: "Last found", cell: (d) => <><Ago at={d.seen_at} /> <span className="small muted">in {d.cycles} {d.cycles === 1 ? "cycle" : "cycles"}</span></> },
+          { head: "Last found", cell: (d) => <><Ago at={d.seen_at} /> <span className="small muted">in {many(d.cycles, "cycle")}</span></> },
         ]} />
       )}</Answer>
     </Panel>

@@ -55,5 +55,5 @@ async function ask(of: Of, reason: string, suspend: boolean): Promise<string> {
   const { project, task_ids } = await unwrap(of.paused
     ? api.POST("/api/v1/projects/{id}/resume", { params, body })
     : api.POST("/api/v1/projects/{id}/pause", { params, body: { ...body, now: suspend } }));
-  return `the project ${project.paused ? "is paused" : "starts tasks"}${task_ids.length > 0 ? `; ${many(task_ids.length, "task")} asked` : ""}`;
+  return `the project ${project.paused ? "is paused" : "starts tasks"}${task_ids.length > 0 ? `; ${many(task_ids.length, "task")} asked to ${project.paused ? "suspend" : "resume"}` : ""}`;
 }

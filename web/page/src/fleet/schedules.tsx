@@ -23,13 +23,13 @@ export function stateOf(s: Schedule): Run {
 }
 
 const does: Record<ScheduleName, string> = {
-  guardian: "analyzes and steers agents", conductor: "compares all agents, finds duplicates", reaper: "deletes and verifies sandboxes that were left", retention: "removes old data",
+  guardian: "analyzes and steers agents", conductor: "compares all agents, finds duplicates", reaper: "deletes orphans and verifies their deletion", retention: "removes old data",
 };
 
 const without: Record<ScheduleName, string> = {
   guardian: "No agent is analyzed or steered until a user resumes the schedule.",
   conductor: "Duplicates are not found until a user resumes the schedule.",
-  reaper: "Sandboxes that were left are not found, and not deleted, until a user resumes the schedule.",
+  reaper: "Orphans are not found, and not deleted, until a user resumes the schedule.",
   retention: "Old data stays until a user resumes the schedule.",
 };
 

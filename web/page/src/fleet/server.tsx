@@ -2,7 +2,7 @@ import type { Schemas } from "@omoi/client";
 import type { ReactNode } from "react";
 
 import { useInfo } from "../banners";
-import { age, bytes, grouped } from "../lib/format";
+import { age, bytes, many } from "../lib/format";
 import { useMay } from "../lib/session";
 import { Clock, Text } from "../lib/text";
 import { Answer, Mark, Panel, Table } from "./parts";
@@ -50,10 +50,11 @@ function StoredData(): ReactNode {
   );
 }
 
-const units: Record<string, string> = { branches: "tasks", refs: "tasks", bus_rows: "rows" };
+const units: Record<string, string> = { branches: "task", refs: "task", bus_rows: "row" };
 
 function removed(k: Schemas["StorageKind"]): string {
-  return k.expired === 0 ? "nothing" : `data of ${grouped(k.expired)} ${units[k.kind] ?? "sandboxes"}${k.expired_rows === undefined ? "" : `, ${grouped(k.expired_rows)} events`}`;
+  const unit = units[k.kind], of = unit === undefined ? many(k.expired, "sandbox", "sandboxes") : many(k.expired, unit);
+  return k.expired === 0 ? "nothing" : `data of ${of}${k.expired_rows === undefined ? "" : `, ${many(k.expired_rows, "event")}`}`;
 }
 
 function Offers(): ReactNode {

@@ -7,7 +7,7 @@ import { useMonitor, useVerdicts } from "./queries";
 
 type Analysis = Schemas["GuardianAnalysis"];
 
-/** What the guardian thinks of each agent, and why. */
+/** The analyses of the guardian, with their reasons. */
 export function Verdicts(): ReactNode {
   const model = useMonitor().data?.status.config.llm_analysis_enabled;
   return (
@@ -28,7 +28,7 @@ export function Verdicts(): ReactNode {
 
 export const percent = (share: number): string => `${Math.round(share * 100)} %`;
 
-/** Healthy alone is green. An agent that nobody judged, and a model that did not answer, are states of their own. */
+/** Healthy alone is green. An agent that was not analyzed, and a model that did not answer, are states of their own. */
 export function VerdictMark({ of }: { of: Analysis }): ReactNode {
   if (of.verdict === "steer") {
     return <Mark tone="needs" word="Needs steering" />;

@@ -3,7 +3,7 @@ import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef, useState, type ReactNode } from "react";
 
 import { api, getProjects, said, unwrap, type Task } from "../lib/api";
-import { grouped } from "../lib/format";
+import { grouped, many } from "../lib/format";
 import { newKey } from "../lib/key";
 import { exactly } from "../lib/links";
 import { mayLoadNext } from "../lib/pages";
@@ -73,7 +73,7 @@ function Sorted({ tasks, counts, more }: { tasks: Task[]; counts: Counts; more?:
   const settle = (): void => setBusy(box.current?.matches(":hover, :focus-within") ?? false);
   return (
     <div ref={box} onPointerEnter={(e) => e.pointerType === "mouse" && setBusy(true)} onPointerLeave={settle} onFocus={() => setBusy(true)} onBlur={() => requestAnimationFrame(settle)}>
-      {moved > 0 && <p className="notice small"><button className="text" onClick={() => setBusy(false)}>{moved} rows changed place · show</button></p>}
+      {moved > 0 && <p className="notice small"><button className="text" onClick={() => setBusy(false)}>{many(moved, "row")} changed place · show</button></p>}
       <Rows lines={lines} more={more} />
     </div>
   );

@@ -3,7 +3,7 @@ import type { Schemas } from "@omoi/client";
 import type { ReactNode } from "react";
 
 import { said, type Project } from "../lib/api";
-import { count, duration, grouped, usd } from "../lib/format";
+import { count, duration, grouped, many, usd } from "../lib/format";
 import { inWords } from "../lib/isolation";
 import { lookOf } from "../lib/status";
 import { Text } from "../lib/text";
@@ -54,7 +54,7 @@ function limitsOf(preview: Preview, { budget, dependencies }: TaskRequest): stri
   ];
   return [
     limits.length > 0 ? `All attempts together use at most ${limits.join(", ")}.` : "The task has no budget of its own.",
-    preview.max_retries === 0 ? "A failed attempt is not followed by another one." : `Up to ${preview.max_retries} failed attempts are followed by another one.`,
+    preview.max_retries === 0 ? "A failed attempt is not followed by another one." : `A failed attempt is followed by another one, up to ${many(preview.max_retries, "time")}.`,
     ...(dependencies === undefined ? [] : [`The task starts after ${dependencies.depends_on.join(", ")}.`]),
   ];
 }

@@ -3,7 +3,7 @@ import { useState, type ReactNode } from "react";
 
 import { FileDiff } from "../compare/diff";
 import { said, type Task } from "../lib/api";
-import { cutMiddle, grouped } from "../lib/format";
+import { cutMiddle, grouped, many } from "../lib/format";
 import { useSettled } from "../lib/settled";
 import { Clock, Text } from "../lib/text";
 import { useChanges } from "../review/api";
@@ -28,7 +28,7 @@ export function Files({ task, events, log, n }: Props): ReactNode {
       <Frame at={point}>
         <p className="small muted">
           Checkpoint {point}, taken at <Link to="." hash={`e${log.attempt}:${taken.sequence}`}>event {grouped(taken.sequence)}</Link> (<Clock at={taken.created_at} />)
-          {taken.sequence < n && `, ${grouped(n - taken.sequence)} ${n - taken.sequence === 1 ? "event" : "events"} before this one`}.
+          {taken.sequence < n && `, ${many(n - taken.sequence, "event")} before this one`}.
         </p>
         <Changed task={task} point={point} />
       </Frame>
@@ -57,7 +57,7 @@ function Changed({ task, point: wanted }: { task: Task; point: string }): ReactN
   const { files, total_files: total } = changes.data;
   return (
     <>
-      <p className="small" data-shown={point}>{total === 0 ? "No file differs from the start of the branch." : `${grouped(total)} changed ${total === 1 ? "file" : "files"} ${counts(changes.data)}`} <Link to="/tasks/$id/changes" params={{ id: task.key }} search={{ to: fromServer(point) }}>Review</Link></p>
+      <p className="small" data-shown={point}>{total === 0 ? "No file differs from the start of the branch." : `${many(total, "changed file")} ${counts(changes.data)}`} <Link to="/tasks/$id/changes" params={{ id: task.key }} search={{ to: fromServer(point) }}>Review</Link></p>
       <ul>
         {files.map((f) => (
           <li key={f.path} data-path={f.path} data-object={f.new_object}>

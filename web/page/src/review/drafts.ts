@@ -76,10 +76,10 @@ export function useDrafts(task: string): Draft[] {
   }, () => of(task));
 }
 
-/** Whether a draft has something to send. */
+/** Whether a draft has a text. */
 export const isWritten = (draft: Draft): boolean => draft.text.trim() !== "";
 
-/** Where a draft stands, as people write it: a file and a line. */
+/** The place of a draft in the usual form: a file and a line. */
 export const placeOf = (draft: Draft): string => `${draft.path}${draft.line === 0 ? "" : `:${draft.line}`}${draft.side === "old" ? " (old file)" : ""}`;
 
 /** Drafts by the comparison on which they were written: each comparison is one message. */

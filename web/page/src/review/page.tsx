@@ -62,7 +62,7 @@ function Loaded({ task }: { task: Task }): ReactNode {
 
 const pointWord = (point: string, usual: string): string | undefined => (point === usual ? undefined : fromServer(point));
 
-/** What became of comments and commands that this browser sent. */
+/** The delivery status of the comments, and the receipts of the commands, that this browser sent. */
 function Sent({ task, receipts }: { task: Task; receipts: ReceiptList }): ReactNode {
   const sent = newest(useSent(task.id).filter((s) => s.kind === "review"));
   return (

@@ -5,6 +5,7 @@ import { useState, type ReactNode } from "react";
 import { LastReceipt, WithReceipts } from "../fleet/act";
 import { Pause } from "../fleet/pause";
 import { getProjects, said, type Project } from "../lib/api";
+import { many } from "../lib/format";
 import { useMay } from "../lib/session";
 import { Text } from "../lib/text";
 import { ProjectForm } from "./project";
@@ -40,7 +41,7 @@ function Row({ project }: { project: Project }): ReactNode {
     <article className="entry" aria-label={project.key}>
       <div className="grow">
         <p className="strong"><span className="muted">{project.key}</span> <Text of={project.name} /> {project.paused && <span className="s-needs">paused</span>}</p>
-        <p className="muted small">{project.repo === "" ? "no repository" : <code><Text of={project.repo} /></code>} · at most {project.max_concurrent_tasks} tasks at once</p>
+        <p className="muted small">{project.repo === "" ? "no repository" : <code><Text of={project.repo} /></code>} · at most {many(project.max_concurrent_tasks, "task")} at once</p>
         {project.description !== "" && <p className="small"><Text of={project.description} /></p>}
       </div>
       {may && (

@@ -20,7 +20,7 @@ const kinds: Record<string, Kind> = {
 };
 
 const ofMessages = new Set(["agent.message_injected", "agent.message_dropped"]);
-const ofPersons = new Set([...ofMessages, "agent.interrupted", "agent.waiting"]);
+const ofExchanges = new Set([...ofMessages, "agent.interrupted", "agent.waiting"]);
 const starts = new Set(["agent.tool_use", "agent.subagent_invoked", "agent.skill_invoked"]);
 const ends = new Set(["agent.tool_completed", "agent.tool_result", "agent.user_tool_result", "agent.subagent_completed", "agent.skill_completed", "agent.file_edited"]);
 
@@ -102,7 +102,7 @@ export class AttemptLog {
   /** The numbers of the rows that show a failure. */
   readonly failures = new Set<number>();
   /** The numbers of messages, interrupts and waits for a message. */
-  readonly persons = new Set<number>();
+  readonly exchanges = new Set<number>();
   private readonly types = new Names();
   private readonly tools = new Names();
   private kind = new Uint8Array(1024);
@@ -152,8 +152,8 @@ export class AttemptLog {
     this.type[n] = this.types.of(line.type);
     this.tool[n] = this.tools.of(line.tool);
     this.kind[n] = this.kindOf(n, line);
-    if (ofPersons.has(line.type)) {
-      this.persons.add(n);
+    if (ofExchanges.has(line.type)) {
+      this.exchanges.add(n);
     }
   }
 
@@ -297,7 +297,7 @@ export class AttemptLog {
     this.head = this.outlined = 0;
     this.seen.list.length = 0;
     this.failures.clear();
-    this.persons.clear();
+    this.exchanges.clear();
     this.pages.clear();
     this.calls.clear();
     this.received.clear();

@@ -7,7 +7,7 @@ import { Text } from "../lib/text";
 
 /** Reasons to wait that a setting of the project removes: what is said before and after the name of the setting. */
 const settings: Record<string, (limit: number | undefined) => [before: string, setting: string, after: string]> = {
-  project_limit: (limit) => ["The task starts when running tasks of this project end, or when you raise", "Tasks at once", limit === undefined ? "" : ` (now ${grouped(limit)})`],
+  project_limit: (limit) => ["The task starts when running tasks of this project end, or when you raise the", "Concurrency limit", limit === undefined ? "" : ` (now ${grouped(limit)})`],
   autonomous_execution_off: () => ["The task starts when you allow", "Start tasks that omoi created", ""],
   project_budget: () => ["The task starts when you raise the", "Budget of the project", ""],
 };

@@ -8,7 +8,7 @@ import { sandboxWord } from "../lib/status";
 import { Clock, Text } from "../lib/text";
 import { Receipt, type ReceiptList } from "./receipts";
 
-/** Proof of what became of each sandbox, and the receipts of commands. */
+/** The deletion receipt of each sandbox, and the receipts of commands. */
 export function Deletions({ task, receipts }: { task: Task; receipts: ReceiptList }): ReactNode {
   const query = useQuery({ queryKey: ["receipt", task.id], queryFn: () => getReceipt(task.id), refetchInterval: (q) => (q.state.data?.verified ? false : 3000) });
   const r = query.data, active = r?.sandboxes.filter((s) => s.ended_at === null).length ?? 0, ended = (r?.unverified ?? 0) - active;

@@ -53,7 +53,7 @@ const words: Record<string, string> = { accepted: "accepted, under way", carried
 /** What was asked last. One click can ask for several things. */
 export const newest = <T extends { at: number }>(all: readonly T[]): T[] => all.filter((one) => one.at === all.at(-1)!.at);
 
-/** The newest receipts, and a command of somebody else that is under way. */
+/** The newest receipts, and a command of another sender that is under way. */
 export function Receipts({ receipts, task }: { receipts: ReceiptList; task: Task }): ReactNode {
   const pending = task.pending_command;
   const foreign = pending != null && !receipts.list.some((a) => a.id === pending.id) ? pending : undefined;

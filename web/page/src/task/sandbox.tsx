@@ -3,6 +3,7 @@ import { Navigate, useParams } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
 import { api, unwrap } from "../lib/api";
+import { many } from "../lib/format";
 import { Missing } from "./missing";
 
 /** The page of a sandbox is that of its task, at its attempt. */
@@ -20,5 +21,5 @@ export function SandboxPage(): ReactNode {
   }
   return sandbox.data.task_id !== ""
     ? <Navigate to="/tasks/$id" params={{ id: sandbox.data.task_key }} search={{ attempt: sandbox.data.attempt || undefined }} replace />
-    : <div className="empty"><h1>Sandbox {id}</h1><p>Unmanaged sandbox with {sandbox.data.events} events. Next: <code>omoi sandbox events {id}</code></p></div>;
+    : <div className="empty"><h1>Sandbox {id}</h1><p>Unmanaged sandbox with {many(sandbox.data.events, "event")}. Next: <code>omoi sandbox events {id}</code></p></div>;
 }

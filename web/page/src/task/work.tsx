@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 
 import { getSavedWork, said, type Task } from "../lib/api";
 import { Copy } from "../lib/copy";
-import { bytes, grouped } from "../lib/format";
+import { bytes, many } from "../lib/format";
 import { Clock, Text } from "../lib/text";
 
 const kinds: Record<string, string> = {
@@ -27,7 +27,7 @@ export function Work({ task }: { task: Task }): ReactNode {
             <b className={w.kind === "lost" ? "bad" : undefined}>{kinds[w.kind] ?? w.kind}</b>
             {w.ref !== undefined && <code><Text of={w.ref} /></code>}
             {w.head !== undefined && <code title={w.head}>{w.head.slice(0, 10)}</code>}
-            {w.files !== undefined && w.files > 0 && <span className="muted">{grouped(w.files)} {w.files === 1 ? "file" : "files"}{w.bytes !== undefined && `, ${bytes(w.bytes)}`}</span>}
+            {w.files !== undefined && w.files > 0 && <span className="muted">{many(w.files, "file")}{w.bytes !== undefined && `, ${bytes(w.bytes)}`}</span>}
             {w.lost_since !== undefined && <span className="bad">since <Clock at={w.lost_since} /></span>}
             {w.removed_at !== undefined && <span className="muted">removed by retention <Clock at={w.removed_at} /></span>}
           </div>

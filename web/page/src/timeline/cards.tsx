@@ -181,7 +181,7 @@ const makers: Record<string, Maker> = {
   "agent.subagent_completed": toolEnd,
   "agent.skill_completed": toolEnd,
   "agent.file_edited": edited,
-  "agent.files_unreported": state("Files", (f) => `${grouped(f.number("count") ?? 0)} more files changed without an event of their own.`),
+  "agent.files_unreported": state("Files", (f) => `${many(f.number("count") ?? 0, "more file")} changed without an event.`),
   "agent.committed": state("Commit", (f) => `${f.text("commit").slice(0, 10)}: omoi committed ${many(f.number("files") ?? 0, "file")} that the agent left uncommitted.`),
   "agent.started": state("Started", (f) => [f.text("runtime"), f.text("model") === f.text("runtime") ? "" : f.text("model"), f.is("is_resuming") ? "continues an earlier session" : ""].filter((t) => t !== "").join(" · ") || "The agent started."),
   "agent.completed": ended,

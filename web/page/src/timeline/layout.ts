@@ -48,7 +48,7 @@ export function classOf(log: AttemptLog, n: number): Class {
   if (type === "agent.message" || type === "agent.user_message") {
     return "message";
   }
-  return type === "agent.thinking" ? "thinking" : type === "agent.file_edited" ? "edit" : log.persons.has(n) ? "person" : "state";
+  return type === "agent.thinking" ? "thinking" : type === "agent.file_edited" ? "edit" : log.exchanges.has(n) ? "person" : "state";
 }
 
 /** Decides which rows of an attempt are shown. Rows of which nothing is known are shown, unless the reader chooses. */

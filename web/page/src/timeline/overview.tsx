@@ -4,7 +4,7 @@ import type { AttemptLog } from "../stream/store";
 
 const width = 10;
 
-/** The attempt at a glance: errors, and what people wrote, from its first to its newest event. A click goes there. */
+/** The attempt at a glance: errors and messages, from its first to its newest event. A click goes there. */
 export function Overview({ log, version, until, goTo }: { log: AttemptLog; version: number; until: number; goTo: (n: number) => void }): ReactNode {
   const canvas = useRef<HTMLCanvasElement>(null);
   useEffect(() => {
@@ -14,7 +14,7 @@ export function Overview({ log, version, until, goTo }: { log: AttemptLog; versi
     }
     const pen = element.getContext("2d")!;
     pen.clearRect(0, 0, width, height);
-    for (const [numbers, tone] of [[log.persons, "--needs"], [log.failures, "--fail"]] as const) {
+    for (const [numbers, tone] of [[log.exchanges, "--needs"], [log.failures, "--fail"]] as const) {
       element.style.color = `var(${tone})`;
       pen.fillStyle = getComputedStyle(element).color;
       numbers.forEach((n) => n <= until && pen.fillRect(0, Math.min(height - 3, Math.round(((n - 1) / until) * height)), width, 3));
