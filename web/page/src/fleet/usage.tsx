@@ -5,6 +5,7 @@ import type { ReactNode } from "react";
 
 import { getProjectBudget } from "../lib/api";
 import { count, duration, grouped, many, usd } from "../lib/format";
+import { Limit } from "../lib/limit";
 import { exactly } from "../lib/links";
 import { marked } from "../lib/text";
 import { Answer, Panel, Table } from "./parts";
@@ -65,16 +66,15 @@ function ProjectBudget({ id }: { id: string }): ReactNode {
     <Panel title="Budget of the project">
       <Answer of={query}>{({ used, budget }) => (
         <dl className="defs">
-          <Limit word="Cost" used={used.usd} limit={budget.usd} shown={usd(used.usd, used.cost_unknown)} of={(n) => usd(n)} />
-          <Limit word="Tokens" used={used.tokens} limit={budget.tokens} shown={count(used.tokens)} of={count} />
-          <Limit word="Sandbox time" used={used.sandbox_s} limit={budget.sandbox_s} shown={duration(used.sandbox_s * 1000)} of={(n) => duration(n * 1000)} />
+          <Pair word="Cost" used={used.usd} limit={budget.usd} shown={usd(used.usd, used.cost_unknown)} of={(n) => usd(n)} />
+          <Pair word="Tokens" used={used.tokens} limit={budget.tokens} shown={count(used.tokens)} of={count} />
+          <Pair word="Sandbox time" used={used.sandbox_s} limit={budget.sandbox_s} shown={duration(used.sandbox_s * 1000)} of={(n) => duration(n * 1000)} />
         </dl>
       )}</Answer>
     </Panel>
   );
 }
 
-function Limit({ word, used, limit, shown, of }: { word: string; used: number | null; limit?: number; shown: string; of: (n: number) => string }): ReactNode {
-  const limited = limit !== undefined && limit > 0;
-  return <><dt>{word}</dt><dd>{shown}{limited ? <> of {of(limit)} <meter className="meter" min={0} max={limit} high={limit * 0.8} value={used ?? 0} aria-label={`Used part of the budget: ${word}`} /></> : <span className="muted">, no limit</span>}</dd></>;
+function Pair(props: { word: string; used: number | null; limit?: number; shown: string; of: (n: number) => string }): ReactNode {
+  return <><dt>{props.word}</dt><dd><Limit {...props} />{!props.limit && <span className="muted">, no limit</span>}</dd></>;
 }

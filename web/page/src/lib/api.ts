@@ -54,8 +54,8 @@ export const getEvent = (event: Event) =>
   unwrap(api.GET("/api/v1/sandboxes/{sandbox_id}/events/{event_id}", { params: { path: { sandbox_id: event.sandbox_id, event_id: event.id } } }));
 export const getOutline = (sandbox: string, after: number) =>
   unwrap(api.GET("/api/v1/sandboxes/{sandbox_id}/outline", { params: { path: { sandbox_id: sandbox }, query: { after } } }));
-export const findEvents = (sandbox: string, text: string, after: number) =>
-  unwrap(api.GET("/api/v1/sandboxes/{sandbox_id}/event-search", { params: { path: { sandbox_id: sandbox }, query: { q: text, after, limit: 200 } } }));
+export const findEvents = (sandbox: string, text: string, after: number, types?: string[]) =>
+  unwrap(api.GET("/api/v1/sandboxes/{sandbox_id}/event-search", { params: { path: { sandbox_id: sandbox }, query: { q: text, event_type: types, after, limit: 200 } } }));
 export const getPart = (event: Event, part: string, from: number, bytes: number) =>
   unwrap(api.GET("/api/v1/sandboxes/{sandbox_id}/events/{event_id}/part", {
     params: { path: { sandbox_id: event.sandbox_id, event_id: event.id }, query: { part, offset_bytes: from, limit_bytes: bytes } },

@@ -15,12 +15,12 @@ export function setSingleKeys(on: boolean): void {
 }
 
 /** Whether the user turned a key off. */
-export const isOff = (event: KeyboardEvent): boolean => !single && event.key.length === 1 && event.key !== " ";
+const isOff = (event: KeyboardEvent): boolean => !single && event.key.length === 1 && event.key !== " ";
 
 /** Whether a key is typed into a field, or belongs to the browser or to an open dialog. */
 function typing(event: KeyboardEvent): boolean {
   const at = event.target as HTMLElement;
-  return event.ctrlKey || event.metaKey || event.altKey || /^(input|textarea|select)$/i.test(at.tagName) || document.querySelector("dialog[open]") !== null;
+  return event.ctrlKey || event.metaKey || event.altKey || at.matches?.("input:not([type=range]), textarea, select") || document.querySelector("dialog[open]") !== null;
 }
 
 /** Puts the focus on the first visible element of the page that matches, if there is one. */

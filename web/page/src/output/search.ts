@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 
-import { api, said, unwrap } from "../lib/api";
+import { findEvents, said } from "../lib/api";
 
 const most = 1000;
 const results = ["agent.tool_use", "agent.tool_completed", "agent.tool_result", "agent.user_tool_result", "agent.setup_started", "agent.setup_completed"];
@@ -14,9 +14,7 @@ export function useSearchIn(sandbox: string, find: string): { found: number[] | 
 async function search(sandbox: string, find: string): Promise<number[]> {
   const found: number[] = [];
   for (let after: number | null = 0; after !== null && found.length < most;) {
-    const answer: { items: { sequence: number }[]; next_after: number | null } = await unwrap(api.GET("/api/v1/sandboxes/{sandbox_id}/event-search", {
-      params: { path: { sandbox_id: sandbox }, query: { q: find, event_type: results, after, limit: 200 } },
-    }));
+    const answer: Awaited<ReturnType<typeof findEvents>> = await findEvents(sandbox, find, after, results);
     found.push(...answer.items.map((i) => i.sequence));
     after = answer.next_after;
   }

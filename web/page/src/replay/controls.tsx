@@ -1,7 +1,7 @@
 import { useEffect, useState, type ReactNode } from "react";
 
 import { grouped } from "../lib/format";
-import { isOff } from "../lib/keyboard";
+import { useKeys } from "../lib/keyboard";
 import type { AttemptLog } from "../stream/store";
 import { Marks } from "./marks";
 import { marksOf, step } from "./moment";
@@ -38,7 +38,14 @@ export function Controls({ log, version, n, go }: Props): ReactNode {
     const all = marksOf(log).filter((m) => m.mark !== "checkpoint").map((m) => m.n);
     stop((by > 0 ? all.find((m) => m > n) : all.findLast((m) => m < n)) ?? (by > 0 ? head : 1));
   };
-  useKeys({ " ": play, ArrowLeft: () => stop(n - 1), ArrowRight: () => stop(n + 1), Home: () => stop(1), End: () => stop(head), "[": () => mark(-1), "]": () => mark(1) });
+  const keys: Record<string, (() => void) | undefined> = { " ": play, ArrowLeft: () => stop(n - 1), ArrowRight: () => stop(n + 1), Home: () => stop(1), End: () => stop(head), "[": () => mark(-1), "]": () => mark(1) };
+  useKeys((event) => {
+    const act = keys[event.key];
+    if (act !== undefined && !uses(event.target as HTMLElement, event.key)) {
+      event.preventDefault();
+      act();
+    }
+  });
   return (
     <section className="player" aria-label="Player" data-playing={playing}>
       <div className="track">
@@ -73,25 +80,7 @@ function Place({ n, head, go }: { n: number; head: number; go: (n: number) => vo
 
 const moves = ["ArrowLeft", "ArrowRight", "Home", "End"];
 
-/** Keys of the player. What has the focus keeps the keys that it uses itself. */
-function useKeys(keys: Record<string, () => void>): void {
-  useEffect(() => {
-    const press = (event: KeyboardEvent): void => {
-      const act = Object.hasOwn(keys, event.key) ? keys[event.key] : undefined;
-      if (act !== undefined && !isOff(event) && !uses(event.target as HTMLElement, event.key) && !(event.ctrlKey || event.metaKey || event.altKey)) {
-        event.preventDefault();
-        act();
-      }
-    };
-    document.addEventListener("keydown", press);
-    return () => document.removeEventListener("keydown", press);
-  });
-}
-
+/** Whether what has the focus uses a key itself. */
 function uses(at: HTMLElement, key: string): boolean {
-  if (at instanceof HTMLInputElement && at.type === "range") {
-    return moves.includes(key);
-  }
-  return at.closest("input, textarea, select") !== null || document.querySelector("dialog[open]") !== null || key === " " && at.closest("button, a, summary") !== null ||
-    moves.includes(key) && at.closest("[role=feed], .terminal") !== null;
+  return key === " " && at.closest("button, a, summary") !== null || moves.includes(key) && at.closest("input, [role=feed], .terminal") !== null;
 }

@@ -22,9 +22,8 @@ const kinds: Record<string, Kind> = {
 const ofMessages = new Set(["agent.message_injected", "agent.message_dropped"]);
 const ofExchanges = new Set([...ofMessages, "agent.interrupted", "agent.waiting"]);
 const starts = new Set(["agent.tool_use", "agent.subagent_invoked", "agent.skill_invoked"]);
-const ends = new Set(["agent.tool_completed", "agent.tool_result", "agent.user_tool_result", "agent.subagent_completed", "agent.skill_completed", "agent.file_edited"]);
-
-const toolErrors = new Set(["agent.tool_completed", "agent.tool_result", "agent.user_tool_result", "agent.subagent_completed", "agent.skill_completed"]);
+const results = ["agent.tool_completed", "agent.tool_result", "agent.user_tool_result", "agent.subagent_completed", "agent.skill_completed"];
+const ends = new Set([...results, "agent.file_edited"]);
 
 interface Page { bodies: (Event | undefined)[]; bytes: number }
 interface Call { start?: number; ends: number[] }
@@ -353,5 +352,5 @@ function text(event: Event, name: string): string {
 function failed(event: Event): boolean {
   const data = event.event_data as Record<string, unknown>, response = data["tool_response"] as { is_error?: unknown } | null | undefined;
   return event.event_type === "agent.error" || event.event_type === "agent.failed" || event.event_type === "iteration.failed" ||
-    toolErrors.has(event.event_type) && (data["is_error"] === true || typeof response === "object" && response?.is_error === true);
+    results.includes(event.event_type) && (data["is_error"] === true || typeof response === "object" && response?.is_error === true);
 }

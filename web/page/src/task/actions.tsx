@@ -63,7 +63,7 @@ export function Actions({ task, receipts, asking, ask }: Props): ReactNode {
   return (
     <span className="spread" data-actions>
       {first.map((v) => <button key={v} onClick={() => choose(v)} className={actions[v].danger ? "danger" : v === "suspend" ? "less" : undefined}>{actions[v].word}</button>)}
-      <button popoverTarget={menuId} aria-haspopup="menu" aria-label="More actions">More</button>
+      <button popoverTarget={menuId} aria-label="More actions">More</button>
       <div id={menuId} ref={menu} popover="auto" onToggle={(e) => e.newState === "open" && place(e.currentTarget)}>
         {rest.map((v) => <button key={v} className={first.includes(v) ? "narrow" : undefined} onClick={() => choose(v)}>{actions[v].word}</button>)}
         {project.data !== undefined && <button onClick={() => { menu.current?.hidePopover(); setPausing(true); }}>{project.data.paused ? "Resume" : "Pause"} its project…</button>}
@@ -95,10 +95,10 @@ function Confirm({ asking: { verb, checkpoint: from }, task, receipts, close }: 
   });
   const command = `omoi take ${task.key}`;
   const submit = (): void => {
+    const asked: Asked = { key: newKey(), word: action.word.replace("…", ""), at: now() };
     if (verb === "take") {
-      void navigator.clipboard.writeText(command);
+      void navigator.clipboard.writeText(command).catch(() => receipts.add({ ...asked, refused: `the browser did not copy the command. Next: ${command}` }));
     } else {
-      const asked: Asked = { key: newKey(), word: action.word.replace("…", ""), at: now() };
       receipts.add(asked);
       send.mutate(asked);
     }

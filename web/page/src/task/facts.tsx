@@ -6,6 +6,7 @@ import { useInfo } from "../banners";
 import { getBudget, type Task } from "../lib/api";
 import { useNow } from "../lib/clock";
 import { age, count, duration, usd } from "../lib/format";
+import { Limit } from "../lib/limit";
 import { Out, Text } from "../lib/text";
 import type { AttemptLog } from "../stream/store";
 import { Fields } from "../timeline/fields";
@@ -48,19 +49,10 @@ function Use({ task }: { task: Task }): ReactNode {
   const spent = Math.max(0, (task.completed_at === null ? at : Date.parse(task.completed_at)) - Date.parse(task.created_at));
   return (
     <>
-      <Limit used={used.usd} limit={budget.usd} shown={usd(used.usd, used.cost_unknown)} of={(n) => usd(n)} />
-      <Limit used={used.tokens} limit={budget.tokens} shown={`${count(used.tokens)} tokens`} of={count} />
-      <Limit used={spent / 1000} limit={budget.wall_clock_s} shown={duration(spent)} of={(n) => duration(n * 1000)} />
+      <span><Limit used={used.usd} limit={budget.usd} shown={<b>{usd(used.usd, used.cost_unknown)}</b>} of={(n) => usd(n)} /></span>
+      <span><Limit used={used.tokens} limit={budget.tokens} shown={<b>{count(used.tokens)} tokens</b>} of={count} /></span>
+      <span><Limit used={spent / 1000} limit={budget.wall_clock_s} shown={<b>{duration(spent)}</b>} of={(n) => duration(n * 1000)} /></span>
     </>
-  );
-}
-
-function Limit({ used, limit, shown, of }: { used: number | null; limit?: number; shown: string; of: (n: number) => string }): ReactNode {
-  return (
-    <span>
-      <b>{shown}</b>
-      {limit !== undefined && limit > 0 && <> of {of(limit)} <meter className="meter" min={0} max={limit} high={limit * 0.8} value={used ?? 0} aria-label="Used part of the budget" /></>}
-    </span>
   );
 }
 

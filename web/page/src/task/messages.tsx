@@ -6,13 +6,11 @@ import { when } from "../lib/format";
 import { Clock, Text } from "../lib/text";
 import type { TaskEvents } from "../stream/events";
 import type { AttemptLog } from "../stream/store";
-import { Fields } from "../timeline/fields";
+import { Fields, senderOf } from "../timeline/fields";
 import { lacking } from "../timeline/whole";
 import { useSent } from "./sent";
 
 interface Props { task: Task; log: AttemptLog; events: TaskEvents }
-
-const senders: Record<string, string> = { guardian: "Guardian", system: "System", agent: "Another agent" };
 
 /** What users, guardian, system and other agents wrote to the agent, each with its delivery status. */
 export function Messages({ task, log, events }: Props): ReactNode {
@@ -32,7 +30,7 @@ export function Messages({ task, log, events }: Props): ReactNode {
     <section className="panel" aria-label="Messages">
       {received.map((e) => (
         <div key={e.sequence} className="message">
-          <div className="spread small muted"><b>{senders[Fields.of(e).text("sender_kind")] ?? "User"}</b><span>received <Clock at={e.created_at} /></span><Link to="." search={{}} hash={`e${e.attempt}:${e.sequence}`}>event {e.sequence}</Link></div>
+          <div className="spread small muted"><b>{senderOf(Fields.of(e))}</b><span>received <Clock at={e.created_at} /></span><Link to="." search={{}} hash={`e${e.attempt}:${e.sequence}`}>event {e.sequence}</Link></div>
           <div className="body"><Text of={Fields.of(e).text("content", "reason")} />{lacking(e).length > 0 && <span className="muted"> (the whole text is in the timeline)</span>}</div>
         </div>
       ))}

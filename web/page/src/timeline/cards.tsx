@@ -6,7 +6,7 @@ import { Prose } from "../lib/prose";
 import { InSteps } from "../lib/steps";
 import { Text } from "../lib/text";
 import { Diff, Output } from "./details";
-import { about, Fields, output, written } from "./fields";
+import { about, Fields, output, senderOf, written } from "./fields";
 
 /** Asks about an action that begins with a checkpoint. Undefined: the reader can do nothing here. */
 export const AskFrom = createContext<((asking: { verb: "rewind" | "fork"; checkpoint: string }) => void) | undefined>(undefined);
@@ -29,8 +29,6 @@ const said = (text: string): ReactNode => <div className="prose"><Prose of={text
 const plain = (text: string): ReactNode => <InSteps of={text} draw={(shown) => <Text of={shown} />} />;
 const line = (text: string): ReactNode => plain(text.split("\n", 1)[0]!);
 const mono = (text: string): ReactNode => <code><Text of={cutMiddle(text, 200)} /></code>;
-
-const senders: Record<string, string> = { guardian: "Guardian", system: "System", agent: "Agent message" };
 
 const shutdowns: Record<string, string> = {
   complete: "It ended by itself.", error: "It failed.", interrupted: "It was interrupted.", sigterm: "omoi asked it to stop.", gone: "The server had closed its sandbox.",
@@ -114,7 +112,7 @@ const edited: Maker = (f) => {
 };
 
 const injected: Maker = (f) => ({
-  label: senders[f.text("sender_kind")] ?? "User", tone: "person", main: said(f.text("content")),
+  label: senderOf(f), tone: "person", main: said(f.text("content")),
   meta: f.text("message_type") === "interrupt" ? "interrupt" : undefined,
 });
 

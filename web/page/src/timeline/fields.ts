@@ -46,6 +46,11 @@ export class Fields {
   }
 }
 
+const senders: Record<string, string> = { guardian: "Guardian", system: "System", agent: "Another agent" };
+
+/** The sender of the message that an event is of. */
+export const senderOf = (message: Fields): string => senders[message.text("sender_kind")] ?? "User";
+
 /** How long a call took in milliseconds, as the events of its end say. */
 export function timeOf(ends: Event[]): number | undefined {
   const says = ends.map(Fields.of).map((f) => f.number("duration_ms") ?? f.object("tool_response").number("duration_ms"));
