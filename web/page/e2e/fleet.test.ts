@@ -80,7 +80,7 @@ test("slots, queue with position and reason, and what would change it", async ()
     await page.getByRole("link", { name: `Edit ${key}`, exact: true }).click();
     expect(await page.getByLabel("Concurrency limit").inputValue()).toBe("1");
     await page.goto(`${omoi.url}/tasks`);
-    expect(await page.locator(".task-row", { hasText: key }).filter({ hasText: "Waiting, " }).evaluateAll((all) => all.map((e) => e.querySelector(".status")!.textContent))).toEqual(["Waiting, 1st", "Waiting, 2nd"]);
+    await expect.poll(() => page.locator(".task-row", { hasText: key }).filter({ hasText: "Waiting, " }).evaluateAll((all) => all.map((e) => e.querySelector(".status")!.textContent))).toEqual(["Waiting, 1st", "Waiting, 2nd"]);
   });
 });
 

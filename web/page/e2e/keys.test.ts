@@ -106,12 +106,14 @@ const checks: Record<string, (page: Page) => Promise<void>> = {
     });
     await review(page, "z.txt"); // the page of the task gets it from the stream, too
     await page.getByRole("link", { name: "pull request #7" }).waitFor();
-    const link = page.evaluate(() => new Promise<string>((clicked) => document.addEventListener("click", (event) => {
-      event.preventDefault(); // no tab is opened
-      clicked(`${(event.target as HTMLAnchorElement).target} ${(event.target as HTMLAnchorElement).href}`);
-    }, { once: true })));
+    const link = await page.evaluateHandle(() => ({ // the page listens before the key is pressed
+      clicked: new Promise<string>((clicked) => document.addEventListener("click", (event) => {
+        event.preventDefault(); // no tab is opened
+        clicked(`${(event.target as HTMLAnchorElement).target} ${(event.target as HTMLAnchorElement).href}`);
+      }, { once: true })),
+    }));
     await press(page, "o");
-    expect(await link).toBe(`_blank ${omoi.url}/tasks?q=pull-request`);
+    expect(await link.evaluate((of) => of.clicked)).toBe(`_blank ${omoi.url}/tasks?q=pull-request`);
     await page.unrouteAll({ behavior: "ignoreErrors" });
   },
   "m, Ctrl+Enter: message to the agent, send a message or a form": async (page) => {
