@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -38,13 +39,18 @@ func isTest(list []command, checks []string) bool {
 // maxOutput is the number of bytes of a failed run that are kept. The end has the failures, and fits several tracebacks.
 const maxOutput = 4000
 
-// testsOf reads the output of a test run. The exit code alone does not suffice, because a pipe hides it.
+// testsOf reads the output of a test run: its report, else what runners print. The exit code alone does not suffice,
+// because a pipe hides it. Nil: unknown, because the report is cut off.
 func testsOf(text string, failed bool) *TestRun {
-	names := failedNames(text)
-	count := len(names)
-	if count == 0 {
-		count = failedCount(text)
+	names, count := failedNames(text), failedCount(text)
+	if r := reportIn(text); r != nil {
+		if !r.whole {
+			return nil
+		}
+		slices.Sort(r.failed)
+		names, count = slices.Compact(r.failed), 0
 	}
+	count = cmp.Or(len(names), count)
 	run := &TestRun{Passed: !failed && count == 0, Failing: count}
 	if run.Passed {
 		return run
