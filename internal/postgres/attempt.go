@@ -119,13 +119,9 @@ func (b *beginning) write(ctx context.Context, box db.InsertSandboxParams, insta
 	if err != nil {
 		return err
 	}
-	feedbackID, err := b.feedback(ctx)
-	if err != nil {
-		return err
-	}
 	if err := b.q.InsertAttempt(ctx, db.InsertAttemptParams{
 		TaskID: b.row.ID, Number: *box.Attempt, SandboxID: box.ID, Kind: b.in.Kind, RunID: b.runID,
-		Ordinal: b.in.Ordinal, FeedbackID: orNull(feedbackID), Credential: name, RestoreFrom: b.in.Checkpoint,
+		Ordinal: b.in.Ordinal, FeedbackID: orNull(b.in.FeedbackID), Credential: name, RestoreFrom: b.in.Checkpoint,
 	}); err != nil {
 		return err
 	}
@@ -133,18 +129,6 @@ func (b *beginning) write(ctx context.Context, box db.InsertSandboxParams, insta
 		return err
 	}
 	return b.q.PointRelay(ctx, b.row.ID, &box.ID)
-}
-
-// feedback returns the ID of the text for the agent: of the verdict that the workflow names, or of the retry that began the run.
-func (b *beginning) feedback(ctx context.Context) (string, error) {
-	if b.in.FeedbackID != "" {
-		return b.in.FeedbackID, nil
-	}
-	rows, err := b.q.RetryWithFeedback(ctx, b.row.ID, &b.in.FirstRunID)
-	if err != nil || len(rows) == 0 {
-		return "", err
-	}
-	return keepFeedback(ctx, b.q, rows[0])
 }
 
 // earlier returns the reason to wait while the sandbox of an earlier attempt may still run. The workflow has waited for

@@ -11,8 +11,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// TestRetry_GivesItsFeedbackToTheNextAttempt retries a failed task with comments of a review.
-func TestRetry_GivesItsFeedbackToTheNextAttempt(t *testing.T) {
+// TestRetry_GivesItsFeedbackToItsAttempts retries a failed task with comments of a review. The first attempt dies before its agent starts.
+func TestRetry_GivesItsFeedbackToItsAttempts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
@@ -27,8 +27,8 @@ func TestRetry_GivesItsFeedbackToTheNextAttempt(t *testing.T) {
 	loaded, err := w.store.LoadTask(t.Context(), contract.TaskRef{TaskID: a.id, CommandID: asked.Command.ID, FirstRunID: "run-2"}, "run-2")
 	require.NoError(t, err)
 	require.Empty(t, loaded.Settled)
-	begin := func(ordinal int64) string {
-		in := contract.BeginAttemptInput{TaskID: a.id, FirstRunID: "run-2", Ordinal: ordinal, Kind: "retry"}
+	begin := func(ordinal int64, feedbackID string) string {
+		in := contract.BeginAttemptInput{TaskID: a.id, FirstRunID: "run-2", Ordinal: ordinal, Kind: "retry", FeedbackID: feedbackID}
 		begun, err := w.store.BeginAttempt(t.Context(), in, "run-2")
 		require.NoError(t, err)
 		require.NotEmpty(t, begun.SandboxID, "%+v", begun)
@@ -39,6 +39,18 @@ func TestRetry_GivesItsFeedbackToTheNextAttempt(t *testing.T) {
 		require.NoError(t, err)
 		return work.Feedback
 	}
-	require.Equal(t, "a.go, line 7: Return the error.", begin(2))
-	require.Empty(t, begin(9), "a later attempt has its own reasons")
+	const comments = "a.go, line 7: Return the error."
+	require.Equal(t, comments, begin(2, ""))
+	failure, err := w.store.SaveText(t.Context(), a.id, "error", "no sandbox")
+	require.NoError(t, err)
+	require.Equal(t, comments+"\n\nno sandbox", begin(9, failure))
+
+	w.exec(`UPDATE attempts SET ended_at = now(), outcome = 'failed' WHERE task_id = $1`, a.id)
+	w.exec(`UPDATE tasks SET status = 'failed', sandbox_id = NULL, completed_at = now() WHERE id = $1`, a.id)
+	again := w.command(a.id, task.CommandRetry, `{}`)
+	_, err = w.store.LoadTask(t.Context(), contract.TaskRef{TaskID: a.id, CommandID: again, FirstRunID: "run-3"}, "run-3")
+	require.NoError(t, err)
+	work, err := w.store.Work(t.Context(), a.id)
+	require.NoError(t, err)
+	require.Equal(t, "no sandbox", work.Feedback, "another retry says nothing")
 }

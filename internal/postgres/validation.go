@@ -155,8 +155,8 @@ func reviewRecord(r db.ValidationReview) task.Validation {
 	return out
 }
 
-// forAttempt sets whether the newest attempt validates, and its feedback. Open feedback of a verdict stays until the
-// work passes, also over failed attempts.
+// forAttempt sets whether the newest attempt validates, and its feedback. The feedback of a retry stays for all attempts
+// that the retry began, and open feedback of a verdict until the work passes, also over failed attempts.
 func (s *Store) forAttempt(ctx context.Context, work *task.Work, row db.WorkRow) error {
 	demand := openDemand(row.Task.Result)
 	work.Rounds, work.Round = row.Task.ValidationRounds, roundsSoFar(row.Task.Result)+1
@@ -166,8 +166,10 @@ func (s *Store) forAttempt(ctx context.Context, work *task.Work, row db.WorkRow)
 		work.WorkSandbox, work.WorkHead = judged.SandboxID, task.Deref(judged.HeadCommit)
 		return err
 	}
-	if !strings.Contains(work.Feedback, demand) {
-		work.Feedback = strings.TrimSpace(demand + "\n\n" + work.Feedback)
+	for _, open := range []string{row.RetryFeedback, demand} {
+		if !strings.Contains(work.Feedback, open) {
+			work.Feedback = strings.TrimSpace(open + "\n\n" + work.Feedback)
+		}
 	}
 	return nil
 }

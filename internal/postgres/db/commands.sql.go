@@ -133,46 +133,6 @@ func (q *Queries) ResendRetries(ctx context.Context, taskID string) error {
 	return err
 }
 
-const retryWithFeedback = `-- name: RetryWithFeedback :many
-SELECT id, task_id, ordinal, kind, args, sender, state, reason, claimed_by, created_at, sent_at, settled_at FROM commands c WHERE c.task_id = $1 AND c.kind = 'retry' AND c.claimed_by = $2 AND c.args ->> 'feedback' <> ''
-    AND NOT EXISTS (SELECT FROM attempts a WHERE a.task_id = c.task_id AND a.started_at >= c.created_at)
-ORDER BY c.ordinal DESC LIMIT 1
-`
-
-// RetryWithFeedback returns the retry with feedback that a chain of runs claimed, unless its attempt has begun.
-func (q *Queries) RetryWithFeedback(ctx context.Context, taskID string, firstRunID *string) ([]Command, error) {
-	rows, err := q.db.Query(ctx, retryWithFeedback, taskID, firstRunID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Command{}
-	for rows.Next() {
-		var i Command
-		if err := rows.Scan(
-			&i.ID,
-			&i.TaskID,
-			&i.Ordinal,
-			&i.Kind,
-			&i.Args,
-			&i.Sender,
-			&i.State,
-			&i.Reason,
-			&i.ClaimedBy,
-			&i.CreatedAt,
-			&i.SentAt,
-			&i.SettledAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const settleCommand = `-- name: SettleCommand :exec
 UPDATE commands SET state = $1, reason = $2, settled_at = now()
 WHERE id = $3 AND task_id = $4 AND state = 'accepted'

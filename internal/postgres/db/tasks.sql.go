@@ -382,7 +382,8 @@ SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.descriptio
     p.repo, p.default_branch, p.setup, p.setup_timeout_s,
     coalesce(p.settings ->> 'model_prices', '')::text AS model_prices,
     coalesce(p.settings -> 'commit_leftovers' <> 'false', true)::boolean AS commit_leftovers, coalesce(x.content, '')::text AS feedback,
-    coalesce(a.kind, '')::text AS attempt_kind
+    coalesce(a.kind, '')::text AS attempt_kind, coalesce((SELECT c.args ->> 'feedback' FROM commands c
+        WHERE c.task_id = t.id AND c.kind = 'retry' AND c.claimed_by = t.first_run_id ORDER BY c.ordinal DESC LIMIT 1), '')::text AS retry_feedback
 FROM tasks t
 JOIN tickets k ON k.id = t.ticket_id
 JOIN projects p ON p.id = t.project_id
@@ -404,8 +405,10 @@ type WorkRow struct {
 	CommitLeftovers   bool
 	Feedback          string
 	AttemptKind       string
+	RetryFeedback     string
 }
 
+// The column retry_feedback is that of the retry that began the chain of runs.
 func (q *Queries) Work(ctx context.Context, id string) (WorkRow, error) {
 	row := q.db.QueryRow(ctx, work, id)
 	var i WorkRow
@@ -474,6 +477,7 @@ func (q *Queries) Work(ctx context.Context, id string) (WorkRow, error) {
 		&i.CommitLeftovers,
 		&i.Feedback,
 		&i.AttemptKind,
+		&i.RetryFeedback,
 	)
 	return i, err
 }

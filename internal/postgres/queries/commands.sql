@@ -19,12 +19,6 @@ SELECT * FROM commands WHERE id = @id AND task_id = @task_id FOR UPDATE;
 -- name: TaskCommands :many
 SELECT * FROM commands WHERE task_id = @task_id AND id = ANY(@ids::uuid[]) ORDER BY ordinal;
 
--- name: RetryWithFeedback :many
--- RetryWithFeedback returns the retry with feedback that a chain of runs claimed, unless its attempt has begun.
-SELECT * FROM commands c WHERE c.task_id = @task_id AND c.kind = 'retry' AND c.claimed_by = @first_run_id AND c.args ->> 'feedback' <> ''
-    AND NOT EXISTS (SELECT FROM attempts a WHERE a.task_id = c.task_id AND a.started_at >= c.created_at)
-ORDER BY c.ordinal DESC LIMIT 1;
-
 -- name: CommandOfKey :one
 -- CommandOfKey returns the command of an idempotency key. A command without effect leaves its key free.
 SELECT * FROM commands WHERE task_id = @task_id AND args ->> 'idempotency_key' = @key::text AND state IN ('accepted', 'carried_out')

@@ -65,11 +65,13 @@ UPDATE tasks t SET status = 'failed', failure_class = @failure_class, error_mess
 WHERE t.id = @id;
 
 -- name: Work :one
+-- The column retry_feedback is that of the retry that began the chain of runs.
 SELECT sqlc.embed(t), k.title AS ticket_title, k.description AS ticket_description, k.ticket_type,
     p.repo, p.default_branch, p.setup, p.setup_timeout_s,
     coalesce(p.settings ->> 'model_prices', '')::text AS model_prices,
     coalesce(p.settings -> 'commit_leftovers' <> 'false', true)::boolean AS commit_leftovers, coalesce(x.content, '')::text AS feedback,
-    coalesce(a.kind, '')::text AS attempt_kind
+    coalesce(a.kind, '')::text AS attempt_kind, coalesce((SELECT c.args ->> 'feedback' FROM commands c
+        WHERE c.task_id = t.id AND c.kind = 'retry' AND c.claimed_by = t.first_run_id ORDER BY c.ordinal DESC LIMIT 1), '')::text AS retry_feedback
 FROM tasks t
 JOIN tickets k ON k.id = t.ticket_id
 JOIN projects p ON p.id = t.project_id
