@@ -40,6 +40,18 @@ func TestCheckpoint_HigherNumberGivesUpTheUploadBefore(t *testing.T) {
 	require.Equal(t, [][]string{{"1.1", "1.6"}}, s.earlier(2))
 }
 
+func TestCheckpoint_UnfinishedUploadOfAnEarlierAttemptMakesRoom(t *testing.T) {
+	t.Parallel()
+	s := newSender(t, postgres.Config{MaxCheckpoints: 6})
+	s.send(1, 0, "a")
+	_, err := s.chunk(2, 0, "lost with its sandbox")
+	require.NoError(t, err)
+	s.attempt("retry")
+	s.send(1, 0, "b")
+	require.Equal(t, []string{"2.1", "1.1"}, s.stored())
+	require.Equal(t, 2, count(t, s.pool, `SELECT count(*) FROM checkpoint_chunks`))
+}
+
 func TestCheckpoint_OfAnOlderAttemptIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newSender(t, postgres.Config{})

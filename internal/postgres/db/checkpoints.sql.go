@@ -39,7 +39,7 @@ func (q *Queries) AddChunk(ctx context.Context, arg AddChunkParams) error {
 
 const beginCheckpoint = `-- name: BeginCheckpoint :one
 WITH given_up AS (
-    DELETE FROM checkpoints c WHERE c.task_id = $1 AND c.attempt = $2 AND c.sealed_at IS NULL)
+    DELETE FROM checkpoints c WHERE c.task_id = $1 AND c.attempt <= $2 AND c.sealed_at IS NULL)
 INSERT INTO checkpoints (task_id, attempt, number, sandbox_id) VALUES ($1, $2, $3, $4) RETURNING task_id, attempt, number, sandbox_id, created_at, sealed_at, segment, base_number, pack_bytes, pack_sha256, commit, head_commit, head_ref, files, bytes, has_index, has_git_state, sequence, tool_call_id, running_tool_call, run_id, transcript_bytes, torn, left_out, files_only, taken_at, pack_object, given
 `
 
@@ -50,7 +50,7 @@ type BeginCheckpointParams struct {
 	SandboxID string
 }
 
-// The unfinished upload before it is given up.
+// The unfinished upload before it is given up, and those that earlier attempts left.
 func (q *Queries) BeginCheckpoint(ctx context.Context, arg BeginCheckpointParams) (Checkpoint, error) {
 	row := q.db.QueryRow(ctx, beginCheckpoint,
 		arg.TaskID,

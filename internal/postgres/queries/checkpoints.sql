@@ -19,9 +19,9 @@ SELECT * FROM checkpoints WHERE task_id = @task_id AND attempt = @attempt AND nu
 SELECT * FROM checkpoints WHERE task_id = @task_id AND attempt = @attempt AND sealed_at IS NOT NULL ORDER BY number DESC LIMIT 1;
 
 -- name: BeginCheckpoint :one
--- The unfinished upload before it is given up.
+-- The unfinished upload before it is given up, and those that earlier attempts left.
 WITH given_up AS (
-    DELETE FROM checkpoints c WHERE c.task_id = @task_id AND c.attempt = @attempt AND c.sealed_at IS NULL)
+    DELETE FROM checkpoints c WHERE c.task_id = @task_id AND c.attempt <= @attempt AND c.sealed_at IS NULL)
 INSERT INTO checkpoints (task_id, attempt, number, sandbox_id) VALUES (@task_id, @attempt, @number, @sandbox_id) RETURNING *;
 
 -- name: GiveUpUploads :exec
