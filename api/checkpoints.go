@@ -32,7 +32,7 @@ func (a *API) registerCheckpoints(limit *bodyLimit) {
 	add(sandboxes.on(accessSandbox, "PUT /pack", "append-checkpoint-chunk", "Append to the pack of a checkpoint"), a.putChunk, details{
 		more: "Stores a chunk of a pack. A chunk that does not follow the stored bytes is answered with stored false and the offset to " +
 			"continue at. The first chunk of a number gives up an upload under a lower number. 409 if a newer attempt of the task " +
-			"exists and the sandbox sends, or if the server has other bytes there.", body: checkpoint.MaxChunk, limit: limit,
+			"exists and the sandbox sends, if the attempt runs and a user sends, or if the server has other bytes there.", body: checkpoint.MaxChunk, limit: limit,
 	})
 	add(sandboxes.on(accessSandbox, "PUT", "seal-checkpoint", "Complete a checkpoint"), a.putCheckpoint, details{
 		more: "Completes a checkpoint whose pack, transcript and events are stored. The same request again gets the same answer. " +

@@ -26,16 +26,24 @@ func sealed(base int, pack string) checkpoint.Sealed {
 	}
 }
 
+// sends returns the headers of a request; without any, those of the sandbox itself.
+func (w *world) sends(sandbox string, headers []string) []string {
+	if len(headers) == 0 {
+		return []string{authorization, "Bearer " + w.ring.Mint(sandbox)}
+	}
+	return headers
+}
+
 // octets sends a chunk of a pack.
 func (w *world) octets(sandbox string, number, offset int, chunk string, headers ...string) answer {
 	w.t.Helper()
 	path := fmt.Sprintf("%s%s/checkpoints/%d/pack?offset=%d", wire, sandbox, number, offset)
-	return w.call(http.MethodPut, path, []byte(chunk), append(headers, "Content-Type", "application/octet-stream")...)
+	return w.call(http.MethodPut, path, []byte(chunk), append(w.sends(sandbox, headers), "Content-Type", "application/octet-stream")...)
 }
 
 func (w *world) seal(sandbox string, number int, c checkpoint.Sealed, headers ...string) answer {
 	w.t.Helper()
-	return w.call(http.MethodPut, fmt.Sprintf("%s%s/checkpoints/%d", wire, sandbox, number), c, headers...)
+	return w.call(http.MethodPut, fmt.Sprintf("%s%s/checkpoints/%d", wire, sandbox, number), c, w.sends(sandbox, headers)...)
 }
 
 // checkpoint stores a whole checkpoint.
@@ -82,9 +90,8 @@ func TestCheckpoint_FromChunksToTheNextAttempt(t *testing.T) {
 	require.Equal(t, one+two, string(pack.body))
 	require.Equal(t, "application/octet-stream", pack.header.Get("Content-Type"))
 	require.Empty(t, w.call(http.MethodGet, wire+next+"/checkpoints/1.2/pack", nil).body, "a checkpoint without new objects")
-	own := []string{authorization, "Bearer " + w.ring.Mint(box)}
-	w.octets(box, 3, 0, "late", own...).refused(http.StatusConflict, "")
-	w.seal(box, 3, sealed(2, ""), own...).refused(http.StatusConflict, "")
+	w.octets(box, 3, 0, "late").refused(http.StatusConflict, "")
+	w.seal(box, 3, sealed(2, "")).refused(http.StatusConflict, "")
 }
 
 func TestCheckpoint_RejectsWhatIsNoCheckpoint(t *testing.T) {

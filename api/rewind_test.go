@@ -47,7 +47,7 @@ func TestRewind_OfItsOrganizationOnly(t *testing.T) {
 	owner := w.key(w.org, "write")
 	made := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), authorization, owner), http.StatusCreated)
 	box := w.begin(made)
-	w.checkpoint(box, 1, 0, "one", authorization, "Bearer "+w.ring.Mint(box))
+	w.checkpoint(box, 1, 0, "one")
 	tenant, err := w.store.EnsureOrganization(t.Context(), "other")
 	require.NoError(t, err)
 	path, body := "/api/v1/tasks/"+made.ID+"/rewind", `{"checkpoint":"1.1"}`

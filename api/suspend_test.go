@@ -35,7 +35,7 @@ func TestGive_UnlessTheTaskContinued(t *testing.T) {
 	user := []string{authorization, w.key(w.org, "write")}
 	made := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), user...), http.StatusCreated)
 	box := w.begin(made)
-	w.checkpoint(box, 1, 0, "one", authorization, "Bearer "+w.ring.Mint(box))
+	w.checkpoint(box, 1, 0, "one")
 	path := "/api/v1/tasks/" + made.ID + "/rewind"
 	refused := func(body string) {
 		t.Helper()
@@ -43,9 +43,12 @@ func TestGive_UnlessTheTaskContinued(t *testing.T) {
 	}
 	refused(`{"checkpoint":"1.1","after_attempt":1}`) // the attempt runs
 
+	p := w.octets(box, 2, 0, "mine", user...).refused(http.StatusConflict, "")
+	require.Equal(t, task.KindContinued, p.Code, "the agent sends the checkpoints")
+
 	w.exec(`UPDATE attempts SET ended_at = now(), outcome = 'suspended', head_commit = 'beef'`)
 	w.exec(`UPDATE tasks SET status = 'pending', blocked_reason = 'suspended', sandbox_id = NULL`)
-	w.exec(`UPDATE sandboxes SET state = 'gone', gone_at = now() - interval '2 hours', verified_at = now() - interval '2 hours'`)
+	w.exec(`UPDATE sandboxes SET state = 'gone', ended_at = now(), gone_at = now() - interval '2 hours', verified_at = now() - interval '2 hours'`)
 	w.octets(box, 2, 0, "mine", authorization, w.key(w.org, "read")).refused(http.StatusForbidden, "")
 	w.checkpoint(box, 2, 1, "mine", user...)
 	piece := w.call(http.MethodPut, wire+box+"/transcripts/give-1?session_id=s-1", []byte("{}\n"), append(user, "Content-Type", "application/x-ndjson")...)

@@ -90,7 +90,7 @@ type Received struct {
 type Upload struct {
 	SandboxID string
 	Number    int
-	User      bool // a user sends the checkpoint, also while a newer attempt exists
+	User      bool // a user sends the checkpoint of an ended attempt, also while a newer one exists
 }
 
 // Chunk is a part of a pack.

@@ -47,6 +47,9 @@ func uploader(ctx context.Context, q *db.Queries, at checkpoint.Upload) (db.Chec
 		return box, task.Errorf(task.CodeNotFound, "Sandbox %s runs no attempt of a task.", at.SandboxID)
 	case box.Outdated && !at.User:
 		return box, task.Errorf(task.CodeConflict, "A newer attempt of the task exists: attempt %d sends no more checkpoints.", box.Attempt)
+	case at.User && !box.Ended:
+		return box, task.Errorf(task.CodeConflict, "Attempt %d of the task is running, and its agent sends the checkpoints. Next: omoi take", box.Attempt).
+			WithKind(task.KindContinued)
 	}
 	return box, nil
 }
@@ -63,7 +66,8 @@ type upload struct {
 
 // AppendChunk adds a chunk to the pack of a checkpoint. The first chunk of a number discards an upload under a lower
 // number. A chunk that does not follow the stored bytes changes nothing; the result says where to continue. Errors:
-// [task.CodeNotFound] for a sandbox without a task; [task.CodeConflict] if a newer attempt exists, a higher number has begun, or other bytes are stored;
+// [task.CodeNotFound] for a sandbox without a task; [task.CodeConflict] if a newer attempt exists, a user sends while the attempt runs, a higher number
+// has begun, or other bytes are stored;
 // [task.CodeInvalid] for a pack that is too long.
 func (s *Store) AppendChunk(ctx context.Context, c checkpoint.Chunk) (checkpoint.Received, error) {
 	got, err := uploading(ctx, s, c.Upload, func(u upload) (checkpoint.Received, error) { return u.append(ctx, c) })

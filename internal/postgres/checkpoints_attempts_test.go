@@ -67,6 +67,10 @@ func TestCheckpoint_OfAnOlderAttemptIsRefused(t *testing.T) {
 
 	given := checkpoint.Upload{SandboxID: first, Number: 2, User: true}
 	_, err = s.store.AppendChunk(t.Context(), checkpoint.Chunk{Upload: given, Content: []byte("mine")})
+	s.refuses(task.CodeConflict, "Attempt 1 of the task is running", err)
+	require.Equal(t, task.KindContinued, task.KindOf(err))
+	s.exec(`UPDATE sandboxes SET ended_at = now() WHERE id = $1`, first)
+	_, err = s.store.AppendChunk(t.Context(), checkpoint.Chunk{Upload: given, Content: []byte("mine")})
 	require.NoError(t, err, "a user works on what an older attempt left")
 	_, err = s.store.SealCheckpoint(t.Context(), given, sealOf(1, "mine"))
 	require.NoError(t, err)

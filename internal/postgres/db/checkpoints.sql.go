@@ -142,7 +142,7 @@ func (q *Queries) CheckpointCommits(ctx context.Context, arg CheckpointCommitsPa
 }
 
 const checkpointSandbox = `-- name: CheckpointSandbox :one
-SELECT s.task_id, coalesce(s.attempt, 0)::integer AS attempt,
+SELECT s.task_id, coalesce(s.attempt, 0)::integer AS attempt, (s.ended_at IS NOT NULL)::boolean AS ended,
     EXISTS (SELECT FROM sandboxes o WHERE o.task_id = s.task_id AND o.attempt > s.attempt) AS outdated
 FROM sandboxes s WHERE s.id = $1
 `
@@ -150,6 +150,7 @@ FROM sandboxes s WHERE s.id = $1
 type CheckpointSandboxRow struct {
 	TaskID   *string
 	Attempt  int
+	Ended    bool
 	Outdated bool
 }
 
@@ -157,7 +158,12 @@ type CheckpointSandboxRow struct {
 func (q *Queries) CheckpointSandbox(ctx context.Context, id string) (CheckpointSandboxRow, error) {
 	row := q.db.QueryRow(ctx, checkpointSandbox, id)
 	var i CheckpointSandboxRow
-	err := row.Scan(&i.TaskID, &i.Attempt, &i.Outdated)
+	err := row.Scan(
+		&i.TaskID,
+		&i.Attempt,
+		&i.Ended,
+		&i.Outdated,
+	)
 	return i, err
 }
 

@@ -1,6 +1,6 @@
 -- name: CheckpointSandbox :one
 -- outdated: a newer attempt of the task exists.
-SELECT s.task_id, coalesce(s.attempt, 0)::integer AS attempt,
+SELECT s.task_id, coalesce(s.attempt, 0)::integer AS attempt, (s.ended_at IS NOT NULL)::boolean AS ended,
     EXISTS (SELECT FROM sandboxes o WHERE o.task_id = s.task_id AND o.attempt > s.attempt) AS outdated
 FROM sandboxes s WHERE s.id = @id;
 
