@@ -68,6 +68,7 @@ func TestSession_IsIgnoredInRequestsOfOtherSites(t *testing.T) {
 		{http.MethodPost, "Origin", "http://evil.example", http.StatusUnauthorized},
 		{http.MethodPost, "Origin", "null", http.StatusUnauthorized},
 		{http.MethodPost, "Accept", "*/*", http.StatusUnauthorized},
+		{http.MethodPost, "Sec-Fetch-Site", "same-site", http.StatusUnauthorized},
 	} {
 		var content any
 		if c.method == http.MethodPost {
@@ -75,6 +76,18 @@ func TestSession_IsIgnoredInRequestsOfOtherSites(t *testing.T) {
 		}
 		require.Equal(t, c.status, w.call(c.method, "/api/v1/tasks", content, "Cookie", cookie, c.name, c.value).status, "%v", c)
 	}
+}
+
+// TestSession_BehindAProxyThatChangesTheHost sends what a browser sends with a form of a page.
+func TestSession_BehindAProxyThatChangesTheHost(t *testing.T) {
+	t.Parallel()
+	w := closed(t)
+	_, cookie := w.signIn("write")
+	post := func(site string) answer {
+		return w.call(http.MethodPost, "/api/v1/tasks", newTask(), "Cookie", cookie, "Sec-Fetch-Site", site, "Origin", "https://omoi.example")
+	}
+	require.Equal(t, http.StatusCreated, post("same-origin").status)
+	post("same-site").refused(http.StatusUnauthorized, "")
 }
 
 func TestSession_StreamEndsWithTheKey(t *testing.T) {

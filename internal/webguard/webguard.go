@@ -39,11 +39,20 @@ func CheckHost(r *http.Request, hosts []string) error {
 // SameOrigin reports whether a browser sent a request from a page of the server itself. A request that changes nothing
 // may lack both headers, by which older browsers do not name the page.
 func SameOrigin(r *http.Request) bool {
-	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
-	if site != "" && site != "same-origin" || origin != "" && !sameOrigin(origin, r.Host) {
-		return false
+	if r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("Origin") == "" {
+		return r.Method == http.MethodGet || r.Method == http.MethodHead
 	}
-	return site != "" || origin != "" || r.Method == http.MethodGet || r.Method == http.MethodHead
+	return !Foreign(r)
+}
+
+// Foreign reports whether a browser sent a request from a page of another origin. No page can set Sec-Fetch-Site, by
+// which the browser compares the addresses as it knows them; a reverse proxy may have changed the Host.
+func Foreign(r *http.Request) bool {
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" {
+		return site != "same-origin"
+	}
+	origin := r.Header.Get("Origin")
+	return origin != "" && !sameOrigin(origin, r.Host)
 }
 
 // Navigation reports whether a browser requests a page to show in a tab, for example after a click on a link. The page
