@@ -16,6 +16,7 @@ import (
 	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/token"
+	"github.com/omoi-dev/omoi/internal/webguard"
 )
 
 type requestKey struct{}
@@ -30,7 +31,9 @@ func requestID(ctx context.Context) string {
 
 // ServeHTTP implements [http.Handler].
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	asked := &request{id: task.NewID(), count: a.unrouted, secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"}
+	asked := &request{
+		id: task.NewID(), count: a.unrouted, secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https", foreign: webguard.Foreign(r),
+	}
 	a.routes.ServeHTTP(w, cutPrefix(r.WithContext(context.WithValue(r.Context(), requestKey{}, asked))))
 }
 

@@ -38,10 +38,11 @@ func (noMeter) Webhook(string, string)                        {}
 
 // request is the state of a running request.
 type request struct {
-	id     string
-	count  func(status int, took time.Duration) // of its route
-	agent  bool                                 // sent by omoi-agent
-	secure bool                                 // sent by HTTPS
+	id      string
+	count   func(status int, took time.Duration) // of its route
+	agent   bool                                 // sent by omoi-agent
+	secure  bool                                 // sent by HTTPS
+	foreign bool                                 // sent by a web page of another origin
 
 	handed bool // the request has become a stream, which is counted when it opens
 }

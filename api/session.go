@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/api/client"
+	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/token"
 	"github.com/omoi-dev/omoi/internal/webguard"
 )
@@ -40,7 +41,12 @@ type sessionOut struct {
 	Body      client.Session
 }
 
+// createSession refuses pages of other origins, which could sign a user in with a key of their own.
 func (a *API) createSession(ctx context.Context, in *bodyIn[client.CreateSessionRequest]) (*sessionOut, error) {
+	if requestOf(ctx).foreign {
+		return nil, task.Errorf(task.CodeForbidden, "Session refused: the request comes from a page of another origin. Next: sign in on the server's own page").
+			WithKind(task.KindOrigin)
+	}
 	key, err := a.deps.Identities.KeyBySecret(ctx, in.Body.Key)
 	if err != nil {
 		return nil, err

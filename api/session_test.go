@@ -11,6 +11,7 @@ import (
 
 	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/api/client"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 const session = "/api/v1/session"
@@ -88,6 +89,19 @@ func TestSession_BehindAProxyThatChangesTheHost(t *testing.T) {
 	}
 	require.Equal(t, http.StatusCreated, post("same-origin").status)
 	post("same-site").refused(http.StatusUnauthorized, "")
+}
+
+func TestSession_IsNotCreatedForAPageOfAnotherOrigin(t *testing.T) {
+	t.Parallel()
+	w := closed(t)
+	_, secret, err := w.store.CreateKey(t.Context(), w.org, client.CreateAPIKeyRequest{Name: "own", Scopes: []string{"write"}})
+	require.NoError(t, err)
+	for _, header := range [][]string{{"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Site", "cross-site"}, {"Origin", "http://127.0.0.1:1"}, {"Origin", "null"}} {
+		p := w.call(http.MethodPost, session, client.CreateSessionRequest{Key: secret}, header...).refused(http.StatusForbidden, "")
+		require.Equal(t, task.KindOrigin, p.Code)
+	}
+	got := w.call(http.MethodPost, session, client.CreateSessionRequest{Key: secret}, "Sec-Fetch-Site", "same-origin", "Origin", "https://omoi.example")
+	ok[client.Session](got, http.StatusOK)
 }
 
 func TestSession_StreamEndsWithTheKey(t *testing.T) {

@@ -62,7 +62,7 @@ func Kinds() []KindInfo {
 		{"unauthorized", CodeUnauthorized, 401, "The request carries no credential, or one that is unknown, revoked or expired.", "Send a valid API key, JWT or sandbox token."},
 		{"forbidden", CodeForbidden, 403, "The credential is valid, and its owner may not do this.", "Use a credential with the right that the message names."},
 		{KindScope, CodeForbidden, 403, "The credential lacks the scope, or the authority, that the route needs.", "Use an API key with the scope that the message names."},
-		{KindOrigin, CodeForbidden, 403, "A web page of another site opened the WebSocket. While authentication is disabled, also for each other request of such a page, and for a host name that is not a loopback name.", "Send the request from a program or from the server's own pages, to 127.0.0.1 while authentication is disabled."},
+		{KindOrigin, CodeForbidden, 403, "A web page of another site opened the WebSocket or a session. While authentication is disabled, also for each other request of such a page, and for a host name that is not a loopback name.", "Send the request from a program or from the server's own pages, to 127.0.0.1 while authentication is disabled."},
 		{KindOtherSandbox, CodeForbidden, 403, "A sandbox token was used on a route of another sandbox.", "Use the token of the sandbox in the path, or an API key."},
 		{"not_found", CodeNotFound, 404, "The route, or the object that the path or body names, does not exist in the caller's organization.", "Check the ID."},
 		{KindBeyondLastEvent, CodeNotFound, 404, "The range begins after the last event of the sandbox.", "Follow the events by a stream, and read ranges of stored events."},
