@@ -110,8 +110,13 @@ func TestCheckpoint_RejectsWhatIsNoCheckpoint(t *testing.T) {
 	wrong = sealed(0, "")
 	wrong.LeftOut = make([]string, checkpoint.MaxLeftOut+1)
 	w.seal(box, 1, wrong).refused(http.StatusUnprocessableEntity, "body.left_out")
+	w.seal(box, 1, sealed(3_000_000_000, "")).refused(http.StatusUnprocessableEntity, "body.base_number")
+	wrong = sealed(0, "")
+	wrong.Files = 3_000_000_000
+	w.seal(box, 1, wrong).refused(http.StatusUnprocessableEntity, "body.files")
 	for _, path := range []string{
 		"/api/v1/tasks/" + job.ID + "/checkpoints/1.1", "/api/v1/tasks/" + job.ID + "/checkpoints/1", wire + box + "/checkpoints/1.1/pack",
+		"/api/v1/tasks/" + job.ID + "/checkpoints/99999999999.1", wire + box + "/checkpoints/99999999999.1/pack",
 		wire + box + "/checkpoints/1/pack", "/api/v1/tasks/" + task.NewID() + "/checkpoints", "/api/v1/tasks/" + task.NewID() + "/checkpoints/1.1",
 	} {
 		w.call(http.MethodGet, path, nil).refused(http.StatusNotFound, "")

@@ -59,7 +59,7 @@ func TestListTasks_OrderOfGroupsHasEachTaskOnceOverPages(t *testing.T) {
 		require.Equal(t, want, got, "pages of %d", limit)
 	}
 	_, newest := w.listed("limit=1")
-	for _, cursor := range []string{"x", *newest, "MSAyIDM"} { // of no list, of another order, without a UUID
+	for _, cursor := range []string{"x", *newest, "MSAyIDM", "OTk5OTk5OTk5OTkgMCAwMTkzNmI5NS0wMDAwLTcwMDAtODAwMC0wMDAwMDAwMDAwMDA"} { // of no list, of another order, without a UUID, beyond all ranks
 		w.call(http.MethodGet, "/api/v1/tasks?order=group&cursor="+cursor, nil).refused(http.StatusUnprocessableEntity, "query.cursor")
 	}
 	w.call(http.MethodGet, "/api/v1/tasks?order=oldest", nil).refused(http.StatusUnprocessableEntity, "query.order")

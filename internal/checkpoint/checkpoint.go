@@ -30,12 +30,13 @@ type ID struct {
 // String returns "<attempt>.<number>", for example 2.14.
 func (id ID) String() string { return strconv.Itoa(id.Attempt) + "." + strconv.Itoa(id.Number) }
 
-// ParseID reads the form that [ID.String] returns. The error is invalid.
+// ParseID reads the form that [ID.String] returns, of numbers that the store can hold. The error is invalid.
 func ParseID(text string) (ID, error) {
 	attempt, number, ok := strings.Cut(text, ".")
-	a, errA := strconv.Atoi(attempt)
-	n, errN := strconv.Atoi(number)
-	if id := (ID{a, n}); ok && errA == nil && errN == nil && a >= 0 && n > 0 && id.String() == text {
+	const bits = 32
+	a, errA := strconv.ParseInt(attempt, 10, bits)
+	n, errN := strconv.ParseInt(number, 10, bits)
+	if id := (ID{int(a), int(n)}); ok && errA == nil && errN == nil && a >= 0 && n > 0 && id.String() == text {
 		return id, nil
 	}
 	return ID{}, task.Invalid("checkpoint", "%q names no checkpoint: a checkpoint is <attempt>.<number>, for example 2.14", text)
@@ -45,14 +46,14 @@ func ParseID(text string) (ID, error) {
 type Sealed struct {
 	// Base is the number of the checkpoint whose objects the pack relies on, in the same attempt. 0: the pack is a keyframe,
 	// which relies only on the commits of the task's branch.
-	Base       int    `json:"base_number" minimum:"0" doc:"Number of the checkpoint of this attempt whose objects the pack needs. 0: the pack is a keyframe and needs the commits of the branch only."`
+	Base       int    `json:"base_number" minimum:"0" maximum:"2147483647" doc:"Number of the checkpoint of this attempt whose objects the pack needs. 0: the pack is a keyframe and needs the commits of the branch only."`
 	PackBytes  int64  `json:"pack_bytes" minimum:"0" doc:"Size of the pack in bytes. 0: the checkpoint needs no new objects."`
 	PackSHA256 string `json:"pack_sha256" pattern:"^[0-9a-f]{64}$" doc:"SHA-256 of the pack, in hexadecimal."`
 
 	Commit   string `json:"commit" pattern:"^[0-9a-f]{40,64}$" doc:"Commit that holds the checkpoint: its tree has the entries work, index and state."`
 	Head     string `json:"head_commit" pattern:"^([0-9a-f]{40,64})?$" doc:"Commit that was checked out. Empty: no commit, or no repository."`
 	HeadRef  string `json:"head_ref" maxLength:"1000" doc:"Branch that was checked out, for example refs/heads/feature/APP-12-say-hello. Empty: a detached HEAD, or no repository."`
-	Files    int    `json:"files" minimum:"0" doc:"Number of files that differ from head_commit."`
+	Files    int    `json:"files" minimum:"0" maximum:"2147483647" doc:"Number of files that differ from head_commit."`
 	Bytes    int64  `json:"bytes" minimum:"0" doc:"Size of these files, in bytes."`
 	Index    bool   `json:"has_index" doc:"true: the state of the Git index is in the checkpoint."`
 	GitState bool   `json:"has_git_state" doc:"true: a merge, rebase or similar operation was in progress, and its state files are in the checkpoint."`

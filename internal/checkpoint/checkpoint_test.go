@@ -13,7 +13,7 @@ func TestParseID(t *testing.T) {
 	id, err := checkpoint.ParseID("2.14")
 	require.NoError(t, err)
 	require.Equal(t, checkpoint.ID{Attempt: 2, Number: 14}, id)
-	for _, text := range []string{"", "2", "2.", ".1", "-0.1", "1.0", "02.1", "1.+1", "1.1.1", "a.b", "-1.1"} {
+	for _, text := range []string{"", "2", "2.", ".1", "-0.1", "1.0", "02.1", "1.+1", "1.1.1", "a.b", "-1.1", "2147483648.1", "1.99999999999"} {
 		_, err := checkpoint.ParseID(text)
 		require.ErrorContains(t, err, "names no checkpoint", text)
 	}

@@ -51,7 +51,7 @@ func pageByGroup(
 		var key float64
 		var id string
 		raw, err := base64.RawURLEncoding.DecodeString(in.Cursor)
-		if n, _ := fmt.Sscanf(string(raw), "%d %g %s", &rank, &key, &id); err != nil || n < 3 {
+		if n, _ := fmt.Sscanf(string(raw), "%d %g %s", &rank, &key, &id); err != nil || n < 3 || rank < -len(task.Groups()) || rank > 0 {
 			return client.Page[task.Task]{}, task.InvalidCursor("cursor")
 		}
 		asked.BeforeRank, asked.BeforeKey, p.id = &rank, &key, &id
