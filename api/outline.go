@@ -14,7 +14,7 @@ type Outlines interface {
 }
 
 const outlineText = "Type, tool, tool call, time, size and failure of each event after a sequence, as one list for each of them. " +
-	"A response with next_after never changes, and may be cached."
+	"A response with next_after never changes, and may be cached. 404 with code beyond_last_event if after is not stored yet."
 
 type outlineIn struct {
 	SandboxPath
@@ -32,6 +32,9 @@ type outlinePage struct {
 
 func (a *API) outline(ctx context.Context, in *outlineIn) (*historyOut[client.Outline], error) {
 	head, err := a.deps.EventLog.SandboxHead(ctx, in.SandboxID)
+	if err == nil {
+		err = stored(in.After, head)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -59,6 +59,8 @@ func TestOutline_HasAColumnForEachField(t *testing.T) {
 	require.EqualValues(t, 3, *part.NextAfter)
 	require.Nil(t, part.LastSequence)
 	require.Empty(t, w.outline("b", "after=6").Type)
+	p := w.call(http.MethodGet, wire+"b/outline?after=7", nil).refused(http.StatusNotFound, "")
+	require.Equal(t, task.KindBeyondLastEvent, p.Code)
 	kept := w.call(http.MethodGet, wire+"b/outline?limit=2", nil)
 	require.Contains(t, kept.header.Get("Cache-Control"), "immutable")
 	require.Contains(t, w.call(http.MethodGet, wire+"b/outline", nil).header.Get("Cache-Control"), "no-cache")

@@ -43,11 +43,14 @@ func (a *API) eventRange(ctx context.Context, in *eventRangeIn) (*historyOut[cli
 	if err != nil {
 		return nil, err
 	}
-	if in.From > head {
-		return nil, task.Errorf(task.CodeNotFound, "The range begins with event %d: the last event is %d.", in.From, head).
-			WithKind(task.KindBeyondLastEvent)
+	if err := stored(in.From, head); err != nil {
+		return nil, err
 	}
-	out := client.EventRange{SandboxID: in.SandboxID, From: in.From, To: min(in.To, head), LastSequence: head}
+	out := client.EventRange{SandboxID: in.SandboxID, From: in.From, To: min(in.To, head)}
+	final := in.To <= head
+	if !final {
+		out.LastSequence = &head
+	}
 	out.Items, err = a.shortEvents(ctx, in.SandboxID, in.From, out.To)
 	if err != nil {
 		return nil, err
@@ -55,7 +58,15 @@ func (a *API) eventRange(ctx context.Context, in *eventRangeIn) (*historyOut[cli
 	if n := len(out.Items); n > 0 {
 		out.To = out.Items[n-1].Sequence
 	}
-	return history(out, in.To <= head, in.Known)
+	return history(out, final, in.Known)
+}
+
+// stored returns [task.CodeNotFound] for an event after the last one.
+func stored(sequence, head int64) error {
+	if sequence <= head {
+		return nil
+	}
+	return task.Errorf(task.CodeNotFound, "There is no event %d: the last event is %d.", sequence, head).WithKind(task.KindBeyondLastEvent)
 }
 
 // shortEvents reads a range piece by piece, so that only short events are in memory. It ends earlier once the events have

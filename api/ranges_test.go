@@ -27,8 +27,10 @@ func TestEventRange_HasEveryEventFromOneToTheOther(t *testing.T) {
 	for n, e := range got.Items {
 		require.EqualValues(t, 101+n, e.Sequence)
 	}
-	require.Equal(t, []int64{101, 600, 620}, []int64{got.From, got.To, got.LastSequence})
+	require.Equal(t, []int64{101, 600}, []int64{got.From, got.To})
+	require.Nil(t, got.LastSequence, "the response may be cached")
 	got = w.eventRange("b", "from=619&to=1000")
+	require.EqualValues(t, 620, *got.LastSequence)
 	require.Len(t, got.Items, 2, "up to the last event")
 	require.EqualValues(t, 620, got.To)
 	path := wire + "b/event-range?"

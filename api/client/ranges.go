@@ -26,7 +26,7 @@ type EventRange struct {
 	SandboxID    string       `json:"sandbox_id" doc:"Sandbox that reported the events."`
 	From         int64        `json:"from" doc:"First sequence, as requested."`
 	To           int64        `json:"to" doc:"Last sequence of items. It is lower than requested at the last event, or once items have 8 MiB of data."`
-	LastSequence int64        `json:"last_sequence" doc:"Number of the newest stored event: events are 1 to this number."`
+	LastSequence *int64       `json:"last_sequence" doc:"Number of the newest stored event: events are 1 to this number. Null: the range never changes, and may be cached."`
 	Items        []ShortEvent `json:"items" nullable:"false" doc:"Every event from the first to the last sequence, in order."`
 }
 
