@@ -31,7 +31,11 @@ func (a *API) previewDraft(
 	ctx context.Context, in client.CreateTaskRequest,
 ) (d task.NewTask, refused []client.ProblemDetail, err error) {
 	refused = []client.ProblemDetail{}
-	for _, step := range append(a.draftSteps(ctx, &d, &in), func() error { return a.nameRepo(&d, in.Repo) }) {
+	for _, step := range append(a.draftSteps(ctx, &d, &in),
+		func() error { return a.knownPlace(ctx, &d) },
+		func() error { return task.CheckDeadline(d.DeadlineAt) },
+		func() error { return a.nameRepo(&d, in.Repo) },
+	) {
 		switch err := step(); task.CodeOf(err) {
 		case "":
 		case task.CodeInvalid, task.CodeNotFound, task.CodeConflict:
@@ -47,6 +51,23 @@ func (a *API) previewDraft(
 	}
 	d.OrganizationID, d.UserID = callerOf(ctx).organization, callerOf(ctx).user
 	return d, refused, nil
+}
+
+// knownPlace returns [task.CodeInvalid], as creation does, for a project or a ticket that the organization does not have.
+func (a *API) knownPlace(ctx context.Context, d *task.NewTask) (err error) {
+	organization := callerOf(ctx).organization
+	switch {
+	case d.ProjectID != "":
+		_, err = a.deps.Projects.Project(ctx, organization, d.ProjectID)
+		err = invalidIfMissing("project_id", err)
+	case d.TicketID != "":
+		_, err = a.deps.Tickets.Ticket(ctx, organization, d.TicketID)
+		err = invalidIfMissing("ticket_id", err)
+	}
+	if err != nil {
+		d.ProjectID, d.TicketID = "", ""
+	}
+	return err
 }
 
 // nameRepo sets the canonical name of a repository, if a request has one.

@@ -59,6 +59,32 @@ func TestPreviewTask_NamesAllValuesThatCreationRefuses(t *testing.T) {
 	require.Contains(t, refused[0].Message, "claude: There is no program. Next: install it.")
 }
 
+func TestPreviewTask_RefusesWhatTheStoreRefuses(t *testing.T) {
+	t.Parallel()
+	w := closed(t)
+	ours, theirs := w.key(w.org, "write"), w.foreigner()
+	in := about("Checkout crashes on an empty cart")
+	made := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", in, authorization, ours), http.StatusCreated)
+	in.Repo, in.DeadlineAt = "", "2020-01-31T18:00:00Z"
+	for field, refer := range map[string]func(*client.CreateTaskRequest){
+		"project_id": func(in *client.CreateTaskRequest) { in.ProjectID = made.ProjectID },
+		"ticket_id":  func(in *client.CreateTaskRequest) { in.TicketID = made.TicketID },
+	} {
+		in := in
+		refer(&in)
+		found := func(key string) (locations []string) {
+			got := ok[client.TaskPreview](w.call(http.MethodPost, previewPath, in, authorization, key), http.StatusOK)
+			require.Equal(t, key == ours, got.ProjectID == made.ProjectID)
+			for _, e := range got.Errors {
+				locations = append(locations, e.Location)
+			}
+			return locations
+		}
+		require.Equal(t, []string{"body.deadline_at"}, found(ours))
+		require.Equal(t, []string{"body." + field, "body.deadline_at"}, found(theirs))
+	}
+}
+
 func TestPreviewTask_ComparesWithTasksOfTheCallersOrganization(t *testing.T) {
 	t.Parallel()
 	w := closed(t)

@@ -41,10 +41,15 @@ func (a *API) idOf(ctx context.Context, kind, ref string) (string, error) {
 // idIn is idOf for a field of a body: [task.CodeInvalid] with the field for an unknown key.
 func (a *API) idIn(ctx context.Context, field, kind string, ref *string) error {
 	id, err := a.idOf(ctx, kind, *ref)
-	if task.CodeOf(err) == task.CodeNotFound {
-		err = task.Invalid(field, "%s", task.MessageOf(err))
-	}
 	*ref = id
+	return invalidIfMissing(field, err)
+}
+
+// invalidIfMissing returns [task.CodeInvalid] for the field that names an unknown object.
+func invalidIfMissing(field string, err error) error {
+	if task.CodeOf(err) == task.CodeNotFound {
+		return task.Invalid(field, "%s", task.MessageOf(err))
+	}
 	return err
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -60,7 +59,7 @@ func (s *Store) repeated(ctx context.Context, d task.NewTask) (task.Accepted, er
 
 func acceptTask(ctx context.Context, q *db.Queries, d task.NewTask) (task.Accepted, error) {
 	made := task.Accepted{TaskID: task.NewID()}
-	if err := cmp.Or(d.NoAgent, ahead(d.DeadlineAt)); err != nil {
+	if err := cmp.Or(d.NoAgent, task.CheckDeadline(d.DeadlineAt)); err != nil {
 		return made, err
 	}
 	fork, err := openFork(ctx, q, d)
@@ -89,14 +88,6 @@ func acceptTask(ctx context.Context, q *db.Queries, d task.NewTask) (task.Accept
 		return made, err
 	}
 	return made, startTask(ctx, q, d, made.TaskID, projectID)
-}
-
-// ahead returns [task.CodeInvalid] if the deadline has passed.
-func ahead(deadline *time.Time) error {
-	if deadline == nil || deadline.After(time.Now()) {
-		return nil
-	}
-	return task.Invalid("deadline_at", "The deadline %s is in the past: give a future time.", deadline.Format(time.RFC3339))
 }
 
 // startTask writes the command start and the due relay row. Admission runs last, because it locks the organization.

@@ -99,7 +99,7 @@ func (s *Store) addPending(ctx context.Context, tasks []task.Task) error {
 // ChangeTask changes fields of a task and runs admission. [task.CodeConflict] for a field that can change only while
 // the task is pending.
 func (s *Store) ChangeTask(ctx context.Context, organizationID, id string, c client.TaskChange) error {
-	if err := ahead(c.DeadlineAt); err != nil {
+	if err := task.CheckDeadline(c.DeadlineAt); err != nil {
 		return err
 	}
 	err := s.inTx(ctx, func(q *db.Queries) error {

@@ -66,6 +66,14 @@ type NewTicket struct {
 	Context     json.RawMessage // JSON object
 }
 
+// CheckDeadline returns [CodeInvalid] if a deadline has passed; nil: no deadline.
+func CheckDeadline(deadline *time.Time) error {
+	if deadline == nil || deadline.After(time.Now()) {
+		return nil
+	}
+	return Invalid("deadline_at", "The deadline %s is in the past: give a future time.", deadline.Format(time.RFC3339))
+}
+
 // Accepted is the result of a [NewTask].
 type Accepted struct {
 	TaskID   string
