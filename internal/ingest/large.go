@@ -103,7 +103,7 @@ func longest(fields map[string]json.RawMessage) []string {
 	const around = len(`"":,`)
 	size, lengths := 0, make(map[string]int, len(fields))
 	for name, value := range fields {
-		lengths[name] = len(name) + plainLen(value)
+		lengths[name] = nameLen(name) + plainLen(value)
 		size += lengths[name] + around
 	}
 	length := func(name string) int { return lengths[name] }
@@ -148,4 +148,10 @@ func object(fields map[string]json.RawMessage, names []string) json.RawMessage {
 func plainLen(raw []byte) int {
 	plain, _ := jsontext.AppendFormat(nil, raw, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	return len(plain)
+}
+
+// nameLen returns the length of a field's name between its quotes, as the store prints it: a control character has up to six bytes.
+func nameLen(name string) int {
+	quoted, _ := jsontext.AppendQuote(nil, name)
+	return len(quoted) - len(`""`)
 }

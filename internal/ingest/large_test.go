@@ -59,6 +59,7 @@ func TestLargeFieldsAreKeptBesideTheRow(t *testing.T) {
 		"as many as needed":      {said: middle},
 		"too many are all":       {said: tiny, omitted: []string{"*"}},
 		"a long name is a field": {said: map[string]any{long: 1, "n": 2}, omitted: []string{"*"}},
+		"names are escaped":      {said: map[string]any{strings.Repeat("\x01", 12_000): 1, "n": 2}, omitted: []string{"*"}},
 	} {
 		for range 2 { // at first with a look at the row, then from memory
 			listed, whole := b.report(i, box, "agent.tool_result", data(t, c.said))
@@ -71,7 +72,7 @@ func TestLargeFieldsAreKeptBesideTheRow(t *testing.T) {
 			}
 		}
 	}
-	b.contiguous(box, 12)
+	b.contiguous(box, 14)
 }
 
 func TestLargeEventsOfABatchAreStoredOnce(t *testing.T) {
