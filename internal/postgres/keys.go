@@ -74,20 +74,28 @@ func (s *Store) KeyBySecret(ctx context.Context, secret string) (client.APIKey, 
 		}
 		return client.APIKey{}, err
 	}
-	key := row.ApiKey
+	return s.keyUsed(ctx, row.ApiKey, row.UserName)
+}
+
+// keyUsed returns a key, and records its use.
+func (s *Store) keyUsed(ctx context.Context, key db.ApiKey, user string) (client.APIKey, error) {
+	var err error
 	if key.LastUsedAt == nil || time.Since(*key.LastUsedAt) > time.Minute {
 		err = s.q.TouchKey(ctx, key.ID)
 	}
-	return keyOf(key, row.UserName), translate("record the use of the API key", err)
+	return keyOf(key, user), translate("record the use of the API key", err)
 }
 
-// KeyByID returns a valid key. [task.CodeUnauthorized] if there is none with this ID.
+// KeyByID returns the valid key of a session, and records its use as KeyBySecret does. [task.CodeUnauthorized] if there is none with this ID.
 func (s *Store) KeyByID(ctx context.Context, id string) (client.APIKey, error) {
 	row, err := s.q.ValidKey(ctx, id)
 	if err = translate("find the API key of a session", err); task.CodeOf(err) == task.CodeNotFound {
-		return client.APIKey{}, task.Errorf(task.CodeUnauthorized, "The API key of the session was revoked or has expired. Next: sign in with another key")
+		err = task.Errorf(task.CodeUnauthorized, "The API key of the session was revoked or has expired. Next: sign in with another key")
 	}
-	return keyOf(row.ApiKey, row.UserName), err
+	if err != nil {
+		return client.APIKey{}, err
+	}
+	return s.keyUsed(ctx, row.ApiKey, row.UserName)
 }
 
 // Keys lists the keys of an organization, newest first, including revoked ones.
