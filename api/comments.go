@@ -27,8 +27,10 @@ func (a *API) registerComments() {
 	add(tasks.on(accessWrite, "POST /comments", "comment-task", "Send review comments"), a.commentTask, details{
 		more: "Gives comments on lines to the agent, all at once: as one message to a running agent; as the feedback of a verdict while the " +
 			"work waits for one, or of a retry after the task failed or was cancelled; after completion as a new task that continues branch and " +
-			"pull request. 202: the command is under way; 201: the new task. 409 if no agent can get them now: nothing is stored.",
-		also: map[int]any{http.StatusAccepted: client.CommentsResult{}, http.StatusCreated: client.CommentsResult{}},
+			"pull request. 202: the command is under way; 201: the new task. 409 if no agent can get them now. Nothing is stored, except a message to an " +
+			"agent that no longer listens: message_id names the rejected message, also of a 410 after the deletion of the sandbox. 429 if 1,000 messages wait.",
+		also:  map[int]any{http.StatusAccepted: client.CommentsResult{}, http.StatusCreated: client.CommentsResult{}},
+		fails: []int{http.StatusGone, http.StatusTooManyRequests},
 	})
 }
 
