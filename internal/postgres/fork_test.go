@@ -239,6 +239,19 @@ func TestRetention_OfAForkWithoutASandbox(t *testing.T) {
 	require.Zero(t, copies())
 }
 
+func TestFork_OfAPositionBehindTheTranscript(t *testing.T) {
+	t.Parallel()
+	s := newSender(t, postgres.Config{})
+	s.says("run-1", "0123456789")
+	sealed := sealOf(0, "")
+	sealed.Transcript = 5 << 30
+	_, err := s.seal(1, sealed)
+	require.NoError(t, err)
+	made, err := s.forks("1.1", nil)
+	require.NoError(t, err)
+	require.Equal(t, "0123456789", one[string](t, s.pool, `SELECT convert_from(content, 'UTF8') FROM transcripts WHERE task_id = $1`, made.TaskID))
+}
+
 // TestRetention_OfManyForks removes their copies in steps, because a copy has up to checkpoint.max_bytes.
 func TestRetention_OfManyForks(t *testing.T) {
 	t.Parallel()

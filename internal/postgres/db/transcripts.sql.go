@@ -66,7 +66,7 @@ const copyTranscript = `-- name: CopyTranscript :exec
 INSERT INTO transcripts (run_key, session_id, task_id, sandbox_id, metadata, content, received, cut)
 SELECT $1::text || substr(t.run_key, length($2::text) + 1), coalesce(nullif(t.session_id, ''), t.run_key),
     $3::uuid, '', t.metadata,
-    CASE WHEN t.run_key = $2 THEN substr(t.content, 1, CAST($4::bigint - t.cut AS integer)) ELSE t.content END, t.received, t.cut
+    CASE WHEN t.run_key = $2 THEN substr(t.content, 1, CAST(least($4::bigint - t.cut, 2147483647) AS integer)) ELSE t.content END, t.received, t.cut
 FROM transcripts t WHERE t.task_id = $5::uuid AND t.run_key IN ($2, $2 || '.beside')
     AND octet_length(t.content) > 0 AND (t.run_key <> $2 OR t.cut < $4)
 `

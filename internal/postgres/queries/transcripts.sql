@@ -57,7 +57,7 @@ WHERE t.task_id = sqlc.arg(task_id) AND t.run_key = sqlc.arg(run_key) AND octet_
 INSERT INTO transcripts (run_key, session_id, task_id, sandbox_id, metadata, content, received, cut)
 SELECT sqlc.arg(run)::text || substr(t.run_key, length(sqlc.arg(source_run)::text) + 1), coalesce(nullif(t.session_id, ''), t.run_key),
     sqlc.arg(task_id)::uuid, '', t.metadata,
-    CASE WHEN t.run_key = sqlc.arg(source_run) THEN substr(t.content, 1, CAST(sqlc.arg(size)::bigint - t.cut AS integer)) ELSE t.content END, t.received, t.cut
+    CASE WHEN t.run_key = sqlc.arg(source_run) THEN substr(t.content, 1, CAST(least(sqlc.arg(size)::bigint - t.cut, 2147483647) AS integer)) ELSE t.content END, t.received, t.cut
 FROM transcripts t WHERE t.task_id = sqlc.arg(source_id)::uuid AND t.run_key IN (sqlc.arg(source_run), sqlc.arg(source_run) || '.beside')
     AND octet_length(t.content) > 0 AND (t.run_key <> sqlc.arg(source_run) OR t.cut < sqlc.arg(size));
 
