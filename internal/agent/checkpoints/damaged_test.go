@@ -1,12 +1,15 @@
 package checkpoints_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
 // side makes a branch of two commits with a file that no other branch has, and returns how to reach its objects.
@@ -119,4 +122,67 @@ func TestKeep_SaysThatTheHeadIsDamaged(t *testing.T) {
 	require.NoError(t, os.Remove(r.object(id)))
 	require.Error(t, k.Keep(t.Context()))
 	require.Equal(t, []any{"unreadable"}, r.agent.failures)
+}
+
+func TestRestore_FilesThatGitTakesForHarmful(t *testing.T) {
+	t.Parallel()
+	for name, content := range map[string]string{
+		".gitattributes": strings.Repeat("x", 3000) + " text\n",
+		".gitmodules":    "[submodule \"x\"]\n\tpath = x\n\turl = -x\n",
+	} {
+		r := newRig(t, "sha1")
+		r.put(r.work, name, content)
+		k := r.open()
+		r.keep(k)
+		r.put(r.work, "later.txt", "later\n")
+		r.keep(k)
+		work, from := r.restored()
+		require.Equal(t, "1.2", from.From.ID)
+		require.Equal(t, digest(t, r.work), digest(t, work), name)
+	}
+}
+
+func TestRestore_AKeyframeThatGitRefusesIsNotTheEnd(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "sha1")
+	k := r.open()
+	r.keep(k)
+	want := digest(t, r.work)
+	r.server.CheckpointFaultOf = func(int) agenttest.Fault { return agenttest.Fault{Status: 422} }
+	r.put(r.work, "a.txt", "a\n")
+	require.Error(t, k.Keep(t.Context()))
+	r.server.CheckpointFaultOf = nil
+	r.keep(k)
+	require.Len(t, r.server.Segments(), 2, "the newest checkpoint is a keyframe")
+	number := r.server.Segments()[0][0].Number
+	file := r.git(r.work, "hash-object", "-w", "a.txt")
+	var forged bytes.Buffer
+	cmd := r.command("pack-objects", "--stdout", "-q") // whole, but without the folders of the checkpoint
+	cmd.Stdin, cmd.Stdout = strings.NewReader(file+"\n"), &forged
+	require.NoError(t, cmd.Run())
+	r.server.ForgePack(number, r.server.Checkpoints()[number].Commit, forged.Bytes())
+
+	work, from := r.restored()
+	require.Equal(t, "1.1", from.From.ID)
+	require.Equal(t, want, digest(t, work))
+}
+
+func TestRestore_APackWhoseObjectsReferToMissingOnesIsRefused(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "sha1")
+	k := r.open()
+	r.keep(k)
+	want := digest(t, r.work)
+	r.put(r.work, "a.txt", "a\n")
+	r.keep(k)
+	commit := r.server.Checkpoints()[2].Commit
+	var forged bytes.Buffer
+	cmd := r.command("--git-dir="+filepath.Join(r.dir, "checkpoint.git"), "pack-objects", "--stdout", "-q")
+	cmd.Stdin, cmd.Stdout = strings.NewReader(commit+"\n"), &forged // without its tree
+	require.NoError(t, cmd.Run())
+	r.server.ForgePack(2, commit, forged.Bytes())
+
+	work, from := r.restored()
+	require.Equal(t, "1.1", from.From.ID)
+	require.Equal(t, want, digest(t, work))
 }

@@ -1,6 +1,7 @@
 package checkpoints
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -20,6 +21,8 @@ import (
 
 const headsRefs = "refs/heads/"
 
+var errNoSegment = errors.New("there is no checkpoint")
+
 // fetchWait limits the download of packs. It is less than the time in which an agent must report its start.
 const fetchWait = 40 * time.Second
 
@@ -36,40 +39,50 @@ type Restorer struct {
 	Former  []string
 	Renamed string
 
-	dir    string // folder of the packs
-	packs  []checkpoint.Checkpoint
-	branch string // present name of a renamed branch
+	line   *apiclient.Client
+	dir    string                    // folder of the packs
+	rest   [][]checkpoint.Checkpoint // segments that were not tried
+	packs  []checkpoint.Checkpoint   // of the segment that is tried
+	branch string                    // present name of a renamed branch
 }
 
 // Fetch downloads the packs of the newest segment whose keyframe is complete, up to the first missing pack. The error
 // is the reason why no checkpoint can be restored.
 func Fetch(ctx context.Context, line *apiclient.Client, dir string, segments [][]checkpoint.Checkpoint) (*Restorer, error) {
-	ctx, cancel := context.WithTimeout(ctx, fetchWait)
-	defer cancel()
-	if err := os.MkdirAll(filepath.Join(dir, "restore"), 0o700); err != nil {
+	r := &Restorer{line: line, dir: filepath.Join(dir, "restore"), rest: segments}
+	if err := os.MkdirAll(r.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create folder for packs: %w", err)
 	}
-	var why error
-	for _, segment := range segments {
-		r := &Restorer{dir: filepath.Join(dir, "restore")}
-		for _, c := range segment {
-			if err := r.fetch(ctx, line, c); err != nil {
+	if err := r.next(ctx); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// next downloads the packs of the next segment, as Fetch does.
+func (r *Restorer) next(ctx context.Context) (why error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchWait)
+	defer cancel()
+	for r.packs = nil; len(r.packs) == 0; {
+		if len(r.rest) == 0 {
+			return cmp.Or(why, errNoSegment)
+		}
+		for _, c := range r.rest[0] {
+			if err := r.fetch(ctx, c); err != nil {
 				why = errors.Join(why, fmt.Errorf("checkpoint %s: %w", c.ID, err))
 				break
 			}
 			r.packs, r.From = append(r.packs, c), c
 		}
-		if len(r.packs) > 0 {
-			return r, nil
-		}
+		r.rest = r.rest[1:]
 	}
-	return nil, why
+	return nil
 }
 
 func (r *Restorer) path(c checkpoint.Checkpoint) string { return filepath.Join(r.dir, c.ID+".pack") }
 
 // fetch downloads the pack of a checkpoint, unless an earlier start did.
-func (r *Restorer) fetch(ctx context.Context, line *apiclient.Client, c checkpoint.Checkpoint) error {
+func (r *Restorer) fetch(ctx context.Context, c checkpoint.Checkpoint) error {
 	if c.PackBytes == 0 || whole(r.path(c), c) == nil {
 		return nil
 	}
@@ -78,7 +91,7 @@ func (r *Restorer) fetch(ctx context.Context, line *apiclient.Client, c checkpoi
 		if err != nil {
 			return apiclient.Answer{}, err
 		}
-		answer, err := line.Fetch(ctx, "/checkpoints/"+c.ID+"/pack", f)
+		answer, err := r.line.Fetch(ctx, "/checkpoints/"+c.ID+"/pack", f)
 		return answer, errors.Join(err, f.Close())
 	})
 	if err == nil && answer.Status != http.StatusOK {
@@ -129,15 +142,20 @@ func (r *Restorer) Commits(ctx context.Context, dir, work, branch string) error 
 	return r.checkout(ctx, git, refs)
 }
 
-// unpack reads the packs up to the first unreadable one, and selects the checkpoint before it.
+// unpack reads the packs up to the first unreadable one, and selects the checkpoint before it. If the keyframe is unreadable, unpack
+// tries the next segment.
 func (r *Restorer) unpack(ctx context.Context, git gitcmd.Git) error {
 	for n, c := range r.packs {
 		err := r.index(ctx, git, c)
-		switch {
-		case err != nil && n == 0:
-			return fmt.Errorf("unpack checkpoint %s: %w", c.ID, err)
-		case err != nil:
-			return r.newer(ctx, git)
+		if err != nil && n == 0 {
+			err = fmt.Errorf("unpack checkpoint %s: %w", c.ID, err)
+			if r.next(ctx) != nil {
+				return err
+			}
+			return r.unpack(ctx, git)
+		}
+		if err != nil {
+			break
 		}
 		r.From = c
 	}
@@ -154,7 +172,7 @@ func (r *Restorer) index(ctx context.Context, git gitcmd.Git, c checkpoint.Check
 		if err := Inflates(f, c.Commit); err != nil {
 			return err
 		}
-		if err := git.Stream(ctx, f, nil, "index-pack", "--stdin", "--fix-thin", "--strict"); err != nil {
+		if err := indexPack(ctx, git, f); err != nil {
 			return err
 		}
 	}
@@ -162,6 +180,17 @@ func (r *Restorer) index(ctx context.Context, git gitcmd.Git, c checkpoint.Check
 		return errors.New("its commit is missing")
 	}
 	return nil
+}
+
+// indexPack stores the objects of a pack, all of which must have the objects to which they refer. Unlike --strict, Git accepts files that
+// it takes for harmful elsewhere, for example .gitattributes with long lines: they were in the workspace before, and git read-tree refuses
+// paths outside of it.
+func indexPack(ctx context.Context, git gitcmd.Git, pack io.Reader) error {
+	err := git.Stream(ctx, pack, nil, "index-pack", "--stdin", "--fix-thin", "--check-self-contained-and-connected")
+	if failed, ok := errors.AsType[*gitcmd.Error](err); ok && failed.ExitCode == 1 { // connected, and refers to objects of other packs
+		return nil
+	}
+	return err
 }
 
 // Inflates returns an error if the pack of a checkpoint inflates beyond the limits. Inflates reads the pack from its beginning, and
