@@ -39,6 +39,9 @@ func (a *API) writePieces(ctx context.Context, out io.Writer, what string, piece
 		cancel()
 		if err != nil {
 			a.log.WarnContext(ctx, "send stored text failed", slog.String("text", what), slog.Any("error", err))
+			if sent, ok := out.(http.Flusher); ok {
+				sent.Flush() // the reader sees that the API answers
+			}
 			panic(http.ErrAbortHandler)
 		}
 	}

@@ -170,3 +170,25 @@ func TestCheckpoint_AnInterruptedRestoreThatCannotBeRepeatedLeavesTheFilesOfTheB
 		wait()
 	})
 }
+
+func TestCheckpoint_AnOlderOneIsNamedWithTheReason(t *testing.T) {
+	act{command: continues, claude: continuesAsClaude}.both(t, func(t *testing.T, b *box) {
+		b.cfg.Checkpoint = 20 * time.Millisecond
+		cmd, wait := b.start()
+		waitExists(t, b.at("ready"))
+		b.keptAll(3)
+		require.NoError(t, os.WriteFile(b.at("more.txt"), []byte("more\n"), 0o644))
+		b.keptAll(4)
+		require.NoError(t, cmd.Process.Kill())
+		wait()
+
+		n := b.next()
+		all := n.cfg.Restore.Segments[0]
+		newest := all[len(all)-1]
+		b.server.SpoilPack(newest.Number, func([]byte) []byte { return []byte("rubbish") })
+		require.Equal(t, 0, n.run())
+		failed := b.one("agent.restore_failed")
+		require.Equal(t, []any{newest.ID, "checkpoint " + newest.ID + ": its pack is damaged"}, []any{failed["checkpoint"], failed["error"]})
+		require.Equal(t, all[len(all)-2].ID, b.one("agent.restored")["checkpoint"])
+	})
+}

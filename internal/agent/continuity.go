@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -11,43 +12,61 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent/checkpoints"
 	"github.com/omoi-dev/omoi/internal/agent/track"
+	"github.com/omoi-dev/omoi/internal/checkpoint"
 	"github.com/omoi-dev/omoi/internal/event"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // lastWait is the maximum time that an outcome waits for the checkpoint of its files.
 const lastWait = 15 * time.Second
 
-// fetchCheckpoint downloads the checkpoint for the workspace. The error is the reason why none can be restored.
-func (s *session) fetchCheckpoint(ctx context.Context) error {
+// chooseSession sets the checkpoint of which the workspace gets the files, and continues its session.
+func (s *session) chooseSession() {
 	from, m := s.cfg.Restore, s.marks
 	if from == nil || m.Began && m.Restores == "" {
-		return nil
+		return
 	}
-	if !m.Restored {
-		var err error
-		if s.restore, err = checkpoints.Fetch(ctx, s.line, s.cfg.Dir, from.Segments); err != nil {
-			return err
-		}
-		m.Restores, s.restore.Former = s.restore.From.ID, from.Branches
-	}
+	m.Restores = newestOf(from.Segments)
 	if from.Session != nil {
 		s.cfg.Resume = from.Session
 	}
-	return nil
 }
 
-// restoreCommits checks out the head of the checkpoint, and reports whether restoreFiles may follow.
-func (s *session) restoreCommits(ctx context.Context) bool {
-	if s.restore == nil {
-		return false
+// newestOf returns the ID of the newest checkpoint.
+func newestOf(segments [][]checkpoint.Checkpoint) string {
+	if len(segments) == 0 {
+		return ""
 	}
+	return segments[0][len(segments[0])-1].ID
+}
+
+// fetchCheckpoint downloads the checkpoint, which may take longer than an agent may take to report its start.
+func (s *session) fetchCheckpoint(ctx context.Context) (err error) {
+	if s.restore != nil {
+		return nil
+	}
+	defer s.doing.Tool("restore")()
+	if s.restore, err = checkpoints.Fetch(ctx, s.line, s.cfg.Dir, s.cfg.Restore.Segments); err == nil {
+		s.restore.Former = s.cfg.Restore.Branches
+	}
+	return err
+}
+
+// restoreCommits checks out the head of the checkpoint. restoreFiles may follow.
+func (s *session) restoreCommits(ctx context.Context) error {
 	branch := ""
 	if s.cfg.Repo != nil {
 		branch = s.cfg.Repo.Branch
 	}
-	err := s.restore.Commits(ctx, s.cfg.Dir, s.cfg.Workspace, branch)
+	err := s.fetchCheckpoint(ctx)
+	if err == nil {
+		err = s.restore.Commits(ctx, s.cfg.Dir, s.cfg.Workspace, branch)
+	}
+	if errors.Is(err, checkpoints.ErrUnavailable) { // the next attempt may restore it
+		return Failure(task.ClassInfrastructure, err)
+	}
 	s.notRestored(err)
-	return err == nil
+	return err
 }
 
 // restoreFiles restores the files of the checkpoint, and cuts the session at the same position. It reports whether the workspace has
@@ -57,7 +76,7 @@ func (s *session) restoreFiles(ctx context.Context) bool {
 	if err == nil {
 		err = s.cutSession()
 	}
-	if s.notRestored(err); err != nil {
+	if s.notRestored(errors.Join(s.restore.Older, err)); err != nil {
 		return false
 	}
 	from := s.restore.From
@@ -86,16 +105,13 @@ func (s *session) cutSession() error {
 	return nil
 }
 
-// notRestored reports the reason why no checkpoint is restored.
+// notRestored reports the reason why the newest checkpoint is not restored.
 func (s *session) notRestored(why error) {
 	if why == nil {
 		return
 	}
-	newest := ""
-	for _, segment := range s.cfg.Restore.Segments[:min(1, len(s.cfg.Restore.Segments))] {
-		newest = segment[len(segment)-1].ID
-	}
-	s.deps.Log.Warn("restore checkpoint failed, starting from the branch", slog.String("checkpoint", newest), slog.Any("error", why))
+	newest := newestOf(s.cfg.Restore.Segments)
+	s.deps.Log.Warn("restore newest checkpoint failed", slog.String("checkpoint", newest), slog.Any("error", why))
 	s.report.Emit(event.AgentRestoreFailed, map[string]any{"checkpoint": newest, "error": why.Error()})
 }
 

@@ -166,9 +166,8 @@ func (s *session) run(ctx context.Context) int {
 	})
 	s.marks = &marks{path: filepath.Join(s.cfg.Dir, "run.json")}
 	_ = statefile.Load(s.marks.path, s.marks) // without the file the work starts from the beginning
-	notFetched := s.fetchCheckpoint(ctx)
+	s.chooseSession()
 	s.started(s.resumed(ctx))
-	s.notRestored(notFetched)
 	s.keep = transcript.New(transcript.Config{
 		RunID: s.marks.SessionID, Every: s.cfg.Transcript, Secrets: s.secrets, Beside: filepath.Join(s.cfg.Dir, "beside.jsonl"),
 	}, s.line, s.deps.Log)
@@ -291,10 +290,13 @@ func (s *session) prepare(ctx context.Context) error {
 	if err := s.checkout(ctx); err != nil {
 		return err
 	}
-	if s.restore == nil && (s.marks.Restores == "" || s.marks.Restored) {
+	if s.marks.Restores == "" || s.marks.Restored {
 		return s.setup(ctx)
 	}
-	if s.restoreCommits(ctx) {
+	switch err := s.restoreCommits(ctx); {
+	case errors.Is(err, checkpoints.ErrUnavailable):
+		return err
+	case err == nil:
 		if err := s.setup(ctx); err != nil {
 			return err
 		}

@@ -3,6 +3,8 @@ package agent
 import (
 	"context"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,6 +18,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
 	"github.com/omoi-dev/omoi/internal/agent/statefile"
+	"github.com/omoi-dev/omoi/internal/checkpoint"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 func TestAfterCall_LetsAToolCallEnd(t *testing.T) {
@@ -66,7 +70,7 @@ func TestPrepare_ARestartKnowsOfAnUnfinishedWorkspace(t *testing.T) {
 		s, done, err := open(cfg, Deps{Procs: &proc.Runner{}, Log: slog.New(slog.DiscardHandler)})
 		require.NoError(t, err)
 		defer done()
-		s.marks = &marks{path: filepath.Join(dir, "run.json")}
+		s.marks = &marks{path: filepath.Join(dir, "run.json"), Restores: "1.1"}
 		_ = statefile.Load(s.marks.path, s.marks)
 		s.restore = &checkpoints.Restorer{} // of nothing, so that it fails after the setup step
 		err = s.prepare(t.Context())
@@ -81,4 +85,27 @@ func TestPrepare_ARestartKnowsOfAnUnfinishedWorkspace(t *testing.T) {
 	saved, err = prepared("true")
 	require.NoError(t, err)
 	require.Equal(t, []bool{true, true}, []bool{saved.Restored, saved.SetUp})
+}
+
+func TestPrepare_AnOutageIsNoReasonToStartFromTheBranch(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		cancel() // as the end of the wait
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	t.Cleanup(server.Close)
+	missing := [][]checkpoint.Checkpoint{{{ID: "1.1", Attempt: 1, Number: 1, Sealed: checkpoint.Sealed{PackBytes: 9}}}}
+	s, done, err := open(withDefaults(agentconfig.Config{
+		Dir: dir, Workspace: filepath.Join(dir, "work"), APIURL: server.URL, Restore: &agentconfig.Restore{Segments: missing},
+	}), Deps{Procs: &proc.Runner{}, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	defer done()
+	s.marks = &marks{path: filepath.Join(dir, "run.json")}
+	s.chooseSession()
+	err = s.prepare(ctx)
+	require.ErrorIs(t, err, checkpoints.ErrUnavailable)
+	require.Equal(t, task.ClassInfrastructure, classOf(err))
+	require.Equal(t, []any{"1.1", false}, []any{s.marks.Restores, s.marks.Restored}, "a restart tries again")
 }

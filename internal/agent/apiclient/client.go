@@ -31,7 +31,7 @@ type Config struct {
 	APIURL    string // http://host:port, https://..., unix:///path/to/socket, or file:///path/to/mailbox
 	Token     string // bearer token; empty sends none
 	SandboxID string
-	// Timeout limits one request; zero: 30 s. A long poll adds its wait.
+	// Timeout limits one request; zero: 30 s. A long poll adds its wait. See [Client.Fetch] for a download.
 	Timeout time.Duration
 }
 
@@ -113,10 +113,28 @@ func (c *Client) PutBinary(ctx context.Context, path, media string, body []byte)
 	return c.ask(ctx, request{method: http.MethodPut, path: path, media: media, body: body})
 }
 
-// Fetch writes the response body of a path below that of the sandbox to w. The Answer has a body only for an error.
+const (
+	fetchHold = 2 * time.Minute // by the pull transport, a whole response comes at once
+	fetchMost = time.Hour
+)
+
+// Fetch writes the response body of a path below that of the sandbox to w. The Answer has a body only for an error. The timeout limits
+// the time without a further byte, since a body may be large.
 func (c *Client) Fetch(ctx context.Context, path string, w io.Writer) (Answer, error) {
-	return c.ask(ctx, request{method: http.MethodGet, path: path, to: w})
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	idle := time.AfterFunc(c.timeout+fetchHold, stop)
+	defer idle.Stop()
+	to := writerFunc(func(b []byte) (int, error) {
+		idle.Reset(c.timeout + fetchHold)
+		return w.Write(b)
+	})
+	return c.ask(ctx, request{method: http.MethodGet, path: path, to: to, wait: fetchMost})
 }
+
+type writerFunc func(b []byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
 // Insist repeats a request until the response is not a temporary error, or ctx ends: then it also returns the last response, if any.
 func Insist(ctx context.Context, ask func() (Answer, error)) (Answer, error) {

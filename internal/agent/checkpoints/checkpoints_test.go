@@ -241,6 +241,7 @@ func TestRestore_ADamagedPackEndsItsSegment(t *testing.T) {
 	r.server.SpoilPack(3, func(pack []byte) []byte { return pack[:len(pack)-1] })
 	work, from := r.restored()
 	require.Equal(t, "1.2", from.From.ID)
+	require.EqualError(t, from.Older, "checkpoint 1.3: its pack is damaged")
 	require.Equal(t, want, digest(t, work))
 
 	r.server.SpoilPack(1, func([]byte) []byte { return []byte("rubbish") })

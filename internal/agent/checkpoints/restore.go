@@ -21,15 +21,19 @@ import (
 
 const headsRefs = "refs/heads/"
 
+// ErrUnavailable reports that the API does not send a pack now, so that nothing is known of its checkpoint.
+var ErrUnavailable = errors.New("its pack cannot be downloaded now")
+
 var errNoSegment = errors.New("there is no checkpoint")
 
-// fetchWait limits the download of packs. It is less than the time in which an agent must report its start.
-const fetchWait = 40 * time.Second
+// fetchWait limits the download of the packs of a segment.
+const fetchWait = 15 * time.Minute
 
 // Restorer restores a checkpoint of an earlier attempt into a new workspace.
 type Restorer struct {
-	// From is the checkpoint that is restored.
-	From checkpoint.Checkpoint
+	// From is the checkpoint that is restored. Older is why the newer ones are not; nil: there are none.
+	From  checkpoint.Checkpoint
+	Older error
 	// Newer are paths that changed after the position in the transcript, at most 50, and Others is the number of
 	// further ones.
 	Newer  []string
@@ -46,8 +50,8 @@ type Restorer struct {
 	branch string                    // present name of a renamed branch
 }
 
-// Fetch downloads the packs of the newest segment whose keyframe is complete, up to the first missing pack. The error
-// is the reason why no checkpoint can be restored.
+// Fetch downloads the packs of the newest segment whose keyframe is complete, up to the first missing or damaged pack. The error
+// is the reason why no checkpoint can be restored; [ErrUnavailable]: none can be restored now.
 func Fetch(ctx context.Context, line *apiclient.Client, dir string, segments [][]checkpoint.Checkpoint) (*Restorer, error) {
 	r := &Restorer{line: line, dir: filepath.Join(dir, "restore"), rest: segments}
 	if err := os.MkdirAll(r.dir, 0o700); err != nil {
@@ -60,16 +64,20 @@ func Fetch(ctx context.Context, line *apiclient.Client, dir string, segments [][
 }
 
 // next downloads the packs of the next segment, as Fetch does.
-func (r *Restorer) next(ctx context.Context) (why error) {
+func (r *Restorer) next(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, fetchWait)
 	defer cancel()
 	for r.packs = nil; len(r.packs) == 0; {
 		if len(r.rest) == 0 {
-			return cmp.Or(why, errNoSegment)
+			return cmp.Or(r.Older, errNoSegment)
 		}
 		for _, c := range r.rest[0] {
-			if err := r.fetch(ctx, c); err != nil {
-				why = errors.Join(why, fmt.Errorf("checkpoint %s: %w", c.ID, err))
+			err := r.fetch(ctx, c)
+			if errors.Is(err, ErrUnavailable) {
+				return fmt.Errorf("checkpoint %s: %w", c.ID, err)
+			}
+			if err != nil {
+				r.Older = errors.Join(r.Older, fmt.Errorf("checkpoint %s: %w", c.ID, err))
 				break
 			}
 			r.packs, r.From = append(r.packs, c), c
@@ -81,24 +89,36 @@ func (r *Restorer) next(ctx context.Context) (why error) {
 
 func (r *Restorer) path(c checkpoint.Checkpoint) string { return filepath.Join(r.dir, c.ID+".pack") }
 
+// maxBreaks is how many times the download of a pack may break off. The API breaks it off if a part of the pack is missing.
+const maxBreaks = 6
+
 // fetch downloads the pack of a checkpoint, unless an earlier start did.
 func (r *Restorer) fetch(ctx context.Context, c checkpoint.Checkpoint) error {
 	if c.PackBytes == 0 || whole(r.path(c), c) == nil {
 		return nil
 	}
+	breaks := 0
 	answer, err := apiclient.Insist(ctx, func() (apiclient.Answer, error) {
 		f, err := os.OpenFile(r.path(c), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 		if err != nil {
 			return apiclient.Answer{}, err
 		}
+		defer func() { _ = f.Close() }() // the sum shows whether all was written
 		answer, err := r.line.Fetch(ctx, "/checkpoints/"+c.ID+"/pack", f)
-		return answer, errors.Join(err, f.Close())
+		if at, _ := f.Seek(0, io.SeekCurrent); err != nil && at > 0 {
+			if breaks++; breaks == maxBreaks {
+				return apiclient.Answer{Status: http.StatusOK}, nil // the sum shows that it is damaged
+			}
+		}
+		return answer, err
 	})
-	if err == nil && answer.Status != http.StatusOK {
-		err = fmt.Errorf("the API answered %d %s", answer.Status, answer.Code)
-	}
-	if err != nil {
-		return err
+	switch {
+	case err != nil && answer.Status != 0:
+		return fmt.Errorf("%w: the API answered %d %s", ErrUnavailable, answer.Status, answer.Code)
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	case answer.Status != http.StatusOK:
+		return fmt.Errorf("the API answered %d %s", answer.Status, answer.Code)
 	}
 	return whole(r.path(c), c)
 }
@@ -147,17 +167,18 @@ func (r *Restorer) Commits(ctx context.Context, dir, work, branch string) error 
 func (r *Restorer) unpack(ctx context.Context, git gitcmd.Git) error {
 	for n, c := range r.packs {
 		err := r.index(ctx, git, c)
-		if err != nil && n == 0 {
-			err = fmt.Errorf("unpack checkpoint %s: %w", c.ID, err)
-			if r.next(ctx) != nil {
-				return err
-			}
-			return r.unpack(ctx, git)
+		if err == nil {
+			r.From = c
+			continue
 		}
-		if err != nil {
+		r.Older = errors.Join(r.Older, fmt.Errorf("unpack checkpoint %s: %w", c.ID, err))
+		if n > 0 {
 			break
 		}
-		r.From = c
+		if err := r.next(ctx); err != nil {
+			return err
+		}
+		return r.unpack(ctx, git)
 	}
 	return r.newer(ctx, git)
 }

@@ -159,8 +159,10 @@ func (f *Forwarder) ask(life context.Context, ask Ask) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, MaxAnswer))
 	_ = resp.Body.Close()
 	switch {
-	case ctx.Err() != nil && life.Err() == nil, len(body) == MaxAnswer:
-		return written(http.StatusBadGateway, nil, []byte("The response is too long for the pull transport."))
+	case ctx.Err() != nil && life.Err() == nil:
+		return written(http.StatusBadGateway, nil, []byte("The response takes too long for the pull transport."))
+	case len(body) == MaxAnswer: // each time
+		return written(http.StatusRequestEntityTooLarge, nil, []byte("The response is too long for the pull transport."))
 	case err != nil:
 		return nil, fmt.Errorf("read the API's answer: %w", err)
 	}

@@ -43,7 +43,13 @@ func (s *Server) checkpoint(w http.ResponseWriter, r *http.Request) {
 		return
 	case r.Method == http.MethodGet:
 		id, _ := checkpoint.ParseID(path.Base(name))
-		_, _ = w.Write(s.points.packs[id.Number])
+		pack := s.points.packs[id.Number]
+		if fault.CutAfter {
+			_, _ = w.Write(pack[:len(pack)/2])
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}
+		_, _ = w.Write(pack)
 		return
 	case isPack:
 		s.chunk(w, n, r, body, fault)
