@@ -83,13 +83,20 @@ func (t *taker) index(ctx context.Context, c *taken) string {
 	return tree
 }
 
+// ownIndex returns git with an index of another name in the shadow, without the lock that a killed process left.
+func (t *taker) ownIndex(name string) gitcmd.Git {
+	git := t.shadow.Git
+	git.Index = filepath.Join(git.GitDir, name)
+	_ = os.Remove(git.Index + ".lock")
+	return git
+}
+
 func (t *taker) readIndex(ctx context.Context, at head) (string, error) {
 	content, ok := gitcmd.ReadSmall(at.index)
 	if !ok {
 		return "", nil
 	}
-	git := t.shadow.Git
-	git.Index = filepath.Join(git.GitDir, "index.workspace")
+	git := t.ownIndex("index.workspace")
 	if err := os.WriteFile(git.Index, content, 0o600); err != nil {
 		return "", fmt.Errorf("copy the index: %w", err)
 	}

@@ -105,3 +105,21 @@ func TestKeep_AFailureForgetsWhatWasKept(t *testing.T) {
 	work, _ := r.restored()
 	require.Equal(t, "staged", r.git(work, "show", ":deep/staged.txt"))
 }
+
+// A checkpoint that is ended while git writes leaves the lock of git.
+func TestKeep_LocksOfKilledProcessesAreRemoved(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "sha1")
+	r.put(r.work, "staged.txt", "staged\n")
+	r.git(r.work, "add", "staged.txt")
+	r.git(r.work, "branch", "other")
+	k := r.open()
+	for _, name := range []string{"index.workspace.lock", "index.state.lock"} {
+		r.put(r.dir, filepath.Join("checkpoint.git", name), "")
+	}
+	r.keep(k)
+	require.Empty(t, r.server.Checkpoints()[1].LeftOut)
+	work, _ := r.restored()
+	require.Equal(t, "staged", r.git(work, "show", ":staged.txt"))
+	require.Equal(t, r.git(r.work, "for-each-ref", "refs/heads"), r.git(work, "for-each-ref", "refs/heads"))
+}

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -150,8 +149,7 @@ func (t *taker) stateTree(ctx context.Context, files map[string][]byte) (string,
 	if len(files) == 0 {
 		return "", nil
 	}
-	git := t.shadow.Git
-	git.Index = filepath.Join(git.GitDir, "index.state")
+	git := t.ownIndex("index.state")
 	_ = os.Remove(git.Index)
 	var info bytes.Buffer
 	for name, content := range files {
