@@ -208,7 +208,7 @@ func (s *session) restoredNotice() string {
 		parts = append(parts, "Files changed while the checkpoint was taken, so that they may be of different moments: check them.")
 	}
 	if from.GitState {
-		parts = append(parts, "A Git operation, for example a merge or a rebase, was in progress and still is.")
+		parts = append(parts, "A Git operation was in progress and still is, for example a merge, a rebase, or the resolution of conflicts.")
 	}
 	switch {
 	case from.FilesOnly && from.Base == 0:

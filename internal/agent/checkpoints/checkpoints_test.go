@@ -136,6 +136,34 @@ func TestRestore_UnfinishedRebaseContinues(t *testing.T) {
 	require.Equal(t, r.git(work, "rev-parse", "side"), r.git(work, "rev-parse", "HEAD^"))
 }
 
+// TestRestore_ConflictsWithoutAnOperation restores conflicts of which no state file of Git tells.
+func TestRestore_ConflictsWithoutAnOperation(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "sha1")
+	r.put(r.work, "changed.txt", "stashed\n")
+	r.git(r.work, "stash", "-q")
+	r.put(r.work, "changed.txt", "committed\n")
+	r.git(r.work, "commit", "-qam", "own")
+	r.gitFails("stash", "pop")
+	r.put(r.work, "staged.txt", "staged\n")
+	r.git(r.work, "add", "staged.txt")
+	k := r.open()
+	r.keep(k)
+
+	work, from := r.restored()
+	require.True(t, from.From.GitState)
+	require.Empty(t, from.From.LeftOut)
+	require.Contains(t, r.git(work, "status", "--porcelain"), "UU changed.txt")
+	require.Equal(t, r.git(r.work, "status", "--porcelain"), r.git(work, "status", "--porcelain"))
+	require.Equal(t, r.git(r.work, "ls-files", "--stage"), r.git(work, "ls-files", "--stage"))
+
+	r.git(r.work, "add", "changed.txt") // resolved
+	r.keep(k)
+	work, from = r.restored()
+	require.Equal(t, []bool{true, false}, []bool{from.From.Index, from.From.GitState})
+	require.Equal(t, r.git(r.work, "status", "--porcelain"), r.git(work, "status", "--porcelain"))
+}
+
 func TestKeep_NothingNewIsNotSent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "sha1")

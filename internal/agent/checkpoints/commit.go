@@ -3,6 +3,7 @@ package checkpoints
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -67,14 +68,21 @@ func (t *taker) count(ctx context.Context, c *taken) error {
 	return err
 }
 
-// index returns the tree of the workspace's index if it differs from the head's; empty if not, or if entries are
-// unmerged.
+// index returns the tree of the workspace's index if it differs from the head's; empty if not. Unmerged entries are the state of an
+// operation, also where no file of Git tells of one, for example after git stash pop.
 func (t *taker) index(ctx context.Context, c *taken) string {
 	if c.at.index == "" || c.said.GitState {
 		t.kept.index = newest{}
 		return ""
 	}
-	tree, _ := t.kept.index.of(c.at.stamp+" "+c.at.commit, func() (string, error) { return t.readIndex(ctx, c.at) })
+	tree, err := t.kept.index.of(c.at.stamp+" "+c.at.commit, func() (string, error) { return t.readIndex(ctx, c.at) })
+	if err != nil {
+		unmerged, _ := gitcmd.Repository(t.work).Run(ctx, "ls-files", "--unmerged")
+		if c.said.GitState = unmerged != ""; c.said.GitState {
+			return ""
+		}
+	}
+	c.leaveOutError("the Git index", err)
 	if t.damaged[tree] {
 		c.leaveOut("the Git index" + damaged)
 		return ""
@@ -93,8 +101,11 @@ func (t *taker) ownIndex(name string) gitcmd.Git {
 
 func (t *taker) readIndex(ctx context.Context, at head) (string, error) {
 	content, ok := gitcmd.ReadSmall(at.index)
-	if !ok {
+	switch {
+	case !ok && at.stamp == "": // there is none
 		return "", nil
+	case !ok:
+		return "", errors.New("it is no regular file of up to 64 MiB")
 	}
 	git := t.ownIndex("index.workspace")
 	if err := os.WriteFile(git.Index, content, 0o600); err != nil {

@@ -109,6 +109,20 @@ func TestKeep_LeavesOutADamagedIndex(t *testing.T) {
 	require.Equal(t, digest(t, r.work), digest(t, work))
 }
 
+func TestKeep_NamesAnIndexThatGitCannotRead(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "sha1")
+	r.put(r.work, "staged.txt", "staged\n")
+	r.git(r.work, "add", "staged.txt")
+	k := r.open()
+	r.put(r.work, ".git/index", "no index")
+	r.keep(k)
+	c := r.server.Checkpoints()[1]
+	require.Equal(t, []bool{false, false}, []bool{c.Index, c.GitState})
+	require.Len(t, c.LeftOut, 1)
+	require.Contains(t, c.LeftOut[0], "The checkpoint lacks the Git index: git write-tree")
+}
+
 func TestKeep_SaysThatTheHeadIsDamaged(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "sha1")

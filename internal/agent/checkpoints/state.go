@@ -89,12 +89,11 @@ func (c *taken) leaveOutError(what string, err error) {
 	}
 }
 
-// operation reads the files of an unfinished merge, rebase or similar.
+// operation reads the files of an unfinished merge, rebase or similar, and the index with its unmerged entries.
 func (t *taker) operation(ctx context.Context, own gitcmd.Git, c *taken, s *gitState, files map[string][]byte) {
-	if c.at.folder == "" || !gitcmd.Unfinished(c.at.folder) {
+	if !c.said.GitState {
 		return
 	}
-	c.said.GitState = true
 	c.leaveOutError("parts of an unfinished Git operation", readState(c.at.folder, files))
 	for _, name := range []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "ORIG_HEAD"} {
 		for id := range strings.FieldsSeq(string(files[path.Join(gitName, name)])) {

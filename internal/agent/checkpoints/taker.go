@@ -179,11 +179,12 @@ func (t *taker) take(ctx context.Context, how reading, quiet func() bool) (c tak
 		}
 		c = taken{tree: t.snap.Tree, read: t.snap.At, at: at, said: checkpoint.Sealed{
 			Torn: t.snap.Torn, LeftOut: t.snap.Skipped, Head: at.commit, HeadRef: at.ref,
+			GitState: at.folder != "" && gitcmd.Unfinished(at.folder),
 		}}
+		index = t.index(ctx, &c) // first, since the state has its unmerged entries
 		if state, err = t.state(ctx, &c); err != nil {
 			return taken{}, err
 		}
-		index = t.index(ctx, &c)
 		whole = t.head(ctx) == at
 	}
 	c.said.Torn = c.said.Torn || !whole // head, index and files may be of different moments
