@@ -88,11 +88,12 @@ func (s *session) restoreFiles(ctx context.Context) bool {
 	return true
 }
 
-// cutSession removes the part of the session that is newer than the checkpoint.
+// cutSession removes the part of the session that is newer than the checkpoint, or notes that it cannot.
 func (s *session) cutSession() error {
 	from := s.restore.From
 	length := from.Transcript - s.cfg.Restore.CutBytes
-	if s.resume == nil || s.cfg.Restore.Session == nil || s.cfg.Restore.Session.RunID != from.RunID || length <= 0 {
+	if own := s.cfg.Restore.Session; s.resume == nil || own == nil || own.RunID != from.RunID || length <= 0 {
+		s.apart = s.resume != nil
 		return nil
 	}
 	info, err := os.Stat(s.resume.Path)
@@ -186,10 +187,14 @@ func (s *session) endCheckpoints(ctx context.Context) error {
 	return points.Finish(ctx)
 }
 
-// restoredNotice returns a notice about the restored files for the agent; empty if no checkpoint was restored.
+// restoredNotice returns a notice about the files for the agent; empty if they are those of the branch and the agent remembers no others.
 func (s *session) restoredNotice() string {
-	if s.restore == nil {
+	const apart = "The files and what you remember are of different moments: later changes may be missing. Look at what is there, and read a file again before you change it."
+	switch {
+	case s.restore == nil && !s.apart:
 		return ""
+	case s.restore == nil:
+		return "No checkpoint could be restored: the files lack what was not committed. " + apart
 	}
 	from := s.restore.From
 	name := from.ID
@@ -211,6 +216,8 @@ func (s *session) restoredNotice() string {
 		parts = append(parts, "A Git operation was in progress and still is, for example a merge, a rebase, or the resolution of conflicts.")
 	}
 	switch {
+	case s.apart:
+		parts = append(parts, apart)
 	case from.FilesOnly && from.Base == 0:
 		parts = append(parts, "Files may have changed after what you remember: read a file again before you change it.")
 	case len(s.restore.Newer) > 0:

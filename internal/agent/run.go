@@ -143,6 +143,7 @@ type session struct {
 	marks   *marks
 	resume  *Resume
 	restore *checkpoints.Restorer // nil: nothing is restored
+	apart   bool                  // the resumed session is not of the moment of the files
 	files   *track.Tracker        // nil without git
 	points  *checkpoints.Keeper   // nil: no checkpoints are taken
 }
@@ -304,7 +305,7 @@ func (s *session) prepare(ctx context.Context) error {
 			return nil
 		}
 	}
-	s.restore = nil
+	s.restore, s.apart = nil, s.resume != nil
 	if err := s.startAgain(ctx); err != nil {
 		return err
 	}

@@ -50,7 +50,8 @@ type Env struct {
 	// Leftovers commits what the agent leaves uncommitted; nil: omoi commits nothing.
 	Leftovers *leftovers.Keeper
 	Log       *slog.Logger
-	// Restored is a notice for the agent about the restored checkpoint; empty: the files are those of the branch.
+	// Restored is a notice for the agent about the restored checkpoint, or about a session that is not of the moment of the files; empty:
+	// there is nothing to say.
 	Restored string
 }
 
