@@ -2,6 +2,7 @@ package checkpoints_test
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/agent/checkpoints"
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
@@ -199,4 +201,29 @@ func TestRestore_APackWhoseObjectsReferToMissingOnesIsRefused(t *testing.T) {
 	work, from := r.restored()
 	require.Equal(t, "1.1", from.From.ID)
 	require.Equal(t, want, digest(t, work))
+}
+
+func TestKeep_NoPackIsSentThatTheAPIWouldReject(t *testing.T) {
+	t.Parallel()
+	r, rng := newRig(t, "sha1"), rand.New(rand.NewPCG(1, 2))
+	r.git(r.work, "checkout", "-q", "-b", "large")
+	r.put(r.work, "large.bin", random(rng, 2<<20))
+	r.git(r.work, "add", ".")
+	r.git(r.work, "commit", "-qm", "large")
+	r.git(r.work, "checkout", "-q", branch)
+	r.put(r.work, "new.txt", "new\n")
+	k := r.openWith(checkpoints.Config{PackBytes: 1 << 20})
+	r.keep(k)
+	require.Len(t, r.server.Checkpoints(), 1)
+	for _, c := range r.server.Checkpoints() {
+		require.Len(t, c.LeftOut, 1)
+		require.Contains(t, c.LeftOut[0], "The checkpoint lacks refs/heads/large")
+	}
+
+	sent := 0
+	r.server.CheckpointFaultOf = func(int) agenttest.Fault { sent++; return agenttest.Fault{} }
+	r.put(r.work, "more.bin", random(rng, 2<<20))
+	require.ErrorContains(t, k.Keep(t.Context()), "the pack is too large")
+	require.Equal(t, []any{"too_large"}, r.agent.failures)
+	require.Zero(t, sent)
 }

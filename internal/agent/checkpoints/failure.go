@@ -42,7 +42,7 @@ func reasonOf(err error) string {
 		return reasonRejected
 	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
 		return reasonDisk
-	case errors.Is(err, checkpoint.ErrInflates):
+	case errors.Is(err, checkpoint.ErrInflates) || errors.Is(err, errLarge):
 		return reasonTooLarge
 	case errors.Is(err, context.DeadlineExceeded):
 		return reasonTimeout

@@ -153,15 +153,6 @@ func TestKeep_PathsOfAnyLength(t *testing.T) {
 	require.FileExists(t, filepath.Join(work, "later.txt"))
 }
 
-// random is content that does not compress.
-func random(rng *rand.Rand, size int) string {
-	content := make([]byte, size)
-	for i := range content {
-		content[i] = byte(rng.Uint32())
-	}
-	return string(content)
-}
-
 func TestKeep_AfterAnHourWithoutTheStoreOnePackCatchesUp(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{507, 503, 429} {

@@ -14,6 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/agent/statefile"
 	"github.com/omoi-dev/omoi/internal/agent/track"
+	"github.com/omoi-dev/omoi/internal/checkpoint"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/wait"
 )
@@ -63,6 +64,8 @@ type Config struct {
 	Ended bool
 	// PruneBytes is the size of the objects in the shadow above which those of older checkpoints are deleted; default 64 MiB.
 	PruneBytes int64
+	// PackBytes is the maximum size of a pack; default [checkpoint.MaxPack].
+	PackBytes int64
 	// Tracker follows the files, as [Track] returns it; nil: the keeper opens one.
 	Tracker *track.Tracker
 	// Watches limits the watched folders of the keeper's own tracker; 0: only the host limits them.
@@ -134,7 +137,7 @@ func Open(ctx context.Context, cfg Config) (*Keeper, error) {
 	}
 	k.taker = &taker{
 		tracker: tracker, shadow: tracker.Shadow(), work: cfg.Work, known: k.state.Known, branch: cfg.Branch, base: k.state.Commit,
-		damaged: map[string]bool{},
+		damaged: map[string]bool{}, maxPack: cmp.Or(max(cfg.PackBytes, 0), checkpoint.MaxPack),
 	}
 	k.taker.shadow.Used = func(cpu time.Duration) { k.spent.Add(int64(cpu)) }
 	return k, k.save()

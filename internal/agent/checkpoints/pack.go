@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
-	"github.com/omoi-dev/omoi/internal/checkpoint"
 )
 
 // writePack writes the objects of a commit or tree that the API lacks and that are not in others, and returns their number of bytes.
@@ -38,11 +37,17 @@ func (t *taker) writePack(ctx context.Context, path, id string, others ...string
 	if err != nil {
 		return 0, fmt.Errorf("read pack: %w", err)
 	}
+	if info.Size() > t.maxPack { // the API would reject the pack after most of it was sent
+		return 0, fmt.Errorf("%w: %d bytes, more than %d", errLarge, info.Size(), t.maxPack)
+	}
 	return info.Size(), Inflates(f, id) // else no attempt could restore the checkpoint
 }
 
 // damaged is why a checkpoint lacks a part.
 const damaged = ": objects of it are missing, damaged or too large"
+
+// errLarge reports that the API accepts no pack of this size.
+var errLarge = errors.New("the pack is too large")
 
 // errDamaged reports that the next try leaves out what is damaged.
 var errDamaged = errors.New("objects of the workspace are damaged")
@@ -64,5 +69,5 @@ func (t *taker) findDamaged(ctx context.Context, path string, c *taken, base str
 // isDamage reports whether git ended by itself at an object, and not through the host.
 func isDamage(err error) bool {
 	failed, ok := errors.AsType[*gitcmd.Error](err)
-	return errors.Is(err, checkpoint.ErrInflates) || ok && failed.ExitCode > 0 && reasonOf(err) == reasonUnreadable
+	return reasonOf(err) == reasonTooLarge || ok && failed.ExitCode > 0 && reasonOf(err) == reasonUnreadable
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"math"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -212,6 +213,15 @@ func digest(t *testing.T, work string) []string {
 		return err
 	}))
 	return lines
+}
+
+// random is content that does not compress.
+func random(rng *rand.Rand, size int) string {
+	content := make([]byte, size)
+	for i := range content {
+		content[i] = byte(rng.Uint32())
+	}
+	return string(content)
 }
 
 // looseBytes returns the size of the objects that checkpoints left.

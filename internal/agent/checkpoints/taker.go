@@ -32,6 +32,8 @@ type taker struct {
 	branch string
 	base   string // commit of the checkpoint that the user took
 
+	maxPack int64 // bytes
+
 	tracker *track.Tracker
 	snap    track.Snapshot // the newest
 
