@@ -27,6 +27,7 @@ type Shadow struct {
 	Own bool // the work tree has its own repository
 
 	work     string
+	exclude  string // path of the list of paths that the workspace's repository ignores; empty: none
 	caps     Caps
 	patience time.Duration // timeout of all checks of repositories inside the work tree together
 	// committed reports that the trees become commits of the workspace: changed submodules are left out.
@@ -88,7 +89,7 @@ func (o Opening) Open(ctx context.Context) (*Shadow, error) {
 			Dir: o.Work, GitDir: o.Dir, WorkTree: o.Work, Index: filepath.Join(o.Dir, "index"),
 			Timeout: 4 * o.Timeout, Late: o.Late, Pipes: &Pipes{top: o.Work},
 		},
-		Own: own.objects != "", work: o.Work, caps: o.Caps.WithDefaults(), patience: cmp.Or(o.Timeout, 20*time.Second),
+		Own: own.objects != "", work: o.Work, exclude: own.exclude, caps: o.Caps.WithDefaults(), patience: cmp.Or(o.Timeout, 20*time.Second),
 	}
 	if _, err := os.Stat(filepath.Join(o.Dir, "HEAD")); err != nil {
 		init := Git{Dir: filepath.Dir(o.Dir), Index: s.Index}
@@ -144,12 +145,21 @@ func (s *Shadow) borrow(own own) error {
 	if err := os.WriteFile(filepath.Join(info, "alternates"), []byte(Alternate(own.objects)), 0o600); err != nil {
 		return fmt.Errorf("add the workspace's objects: %w", err)
 	}
-	for from, name := range map[string]string{own.exclude: "info/exclude", own.shallow: "shallow"} {
-		if from != "" {
-			copyFile(from, filepath.Join(s.GitDir, name))
-		}
-	}
+	s.CopyExclude()
+	copyFile(own.shallow, filepath.Join(s.GitDir, "shallow"))
 	return nil
+}
+
+// CopyExclude copies the list of paths that the workspace's repository alone ignores, and reports whether it has changed.
+func (s *Shadow) CopyExclude() (changed bool) {
+	path := filepath.Join(s.GitDir, "info", "exclude")
+	before, _ := ReadSmall(path)
+	now, _ := ReadSmall(s.exclude) // of no repository, or deleted: empty
+	if bytes.Equal(before, now) {
+		return false
+	}
+	_ = os.MkdirAll(filepath.Dir(path), 0o700)
+	return os.WriteFile(path, now, 0o600) == nil
 }
 
 // Alternate returns the line of info/alternates for a folder of objects. git parses a quoted line as in C, so any path

@@ -38,6 +38,9 @@ func (t *Tracker) due() bool {
 // watch reported them.
 func (t *Tracker) scan(ctx context.Context, verify bool) error {
 	inner, begin := t.newRound(), time.Now()
+	if t.shadow.CopyExclude() {
+		t.ignores.stop()
+	}
 	t.tell(ctx)
 	snap, err := t.shadow.Take(ctx)
 	t.last = scanned{at: time.Now(), took: time.Since(begin)}

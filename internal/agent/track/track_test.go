@@ -162,6 +162,34 @@ func TestTake_TrackedFilesOfIgnoredFolder(t *testing.T) {
 	require.Empty(t, b.changed(snap))
 }
 
+func TestTake_ReadsTheExcludeFileOfTheRepositoryAgain(t *testing.T) {
+	t.Parallel()
+	for name, watches := range map[string]int{"with watches": 0, "without watches": 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, "sha1", map[string]string{"a": "1\n", "dir/b": "1\n"}, func(c *track.Config) { c.Watches = watches })
+			take := b.Scan
+			if watches == 0 {
+				take = b.Take
+				b.write("asked/x", "so that git has read the file\n")
+				b.changed(b.take())
+			}
+			b.write(".git/info/exclude", ".env\nbuild/\n")
+			b.write(".env", "secret\n")
+			b.write("build/x", "made\n")
+			b.write("new", "2\n")
+			snap, err := take(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, []string{"new"}, b.changed(snap))
+			require.NoError(t, os.Remove(b.path(".git/info/exclude")))
+			b.write("new", "3\n")
+			snap, err = take(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, []string{".env", "build/x", "new"}, b.changed(snap))
+		})
+	}
+}
+
 func TestScan_FindsWhatWatchesMiss(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, "sha1", map[string]string{"a": "1111\n", "b": "1111\n", ".gitignore": "build\n"})

@@ -222,7 +222,9 @@ func (t *Tracker) follow(ctx context.Context) (torn bool, err error) {
 		if t.watch == nil { // the host refused a watch
 			return t.scanAlone(ctx, true)
 		}
-		n, err := t.apply(ctx, t.watch.drain())
+		c := t.watch.drain()
+		c.rules = t.shadow.CopyExclude() || c.rules // later, so that it is not older than the changes
+		n, err := t.apply(ctx, c)
 		if err != nil || n == 0 {
 			return false, err
 		}
