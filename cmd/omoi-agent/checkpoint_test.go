@@ -192,3 +192,25 @@ func TestCheckpoint_AnOlderOneIsNamedWithTheReason(t *testing.T) {
 		require.Equal(t, all[len(all)-2].ID, b.one("agent.restored")["checkpoint"])
 	})
 }
+
+func TestCheckpoint_ANewFileOfTheSetupStepIsNotTheAgentsWork(t *testing.T) {
+	t.Parallel()
+	b := commandBox(t, `if [ ! -e left.txt ]; then echo left > left.txt; git add left.txt; touch ready; sleep 1000; fi; says Done.`)
+	b.cfg.CommitLeftovers, b.cfg.Setup, b.cfg.Checkpoint = true, "cp /proc/sys/kernel/random/uuid version.txt", 20*time.Millisecond
+	delete(b.cfg.Env, wantsNoCommit)
+	cmd, wait := b.start()
+	waitExists(t, b.at("ready"))
+	b.keptAll(3)
+	require.NoError(t, cmd.Process.Kill())
+	wait()
+	before, err := os.ReadFile(b.at("version.txt"))
+	require.NoError(t, err)
+
+	n := b.next()
+	require.Equal(t, 0, n.run())
+	after, err := os.ReadFile(n.at("version.txt"))
+	require.NoError(t, err)
+	require.Equal(t, before, after, "of the checkpoint")
+	require.Equal(t, "left.txt\nready", b.git(n.cfg.Workspace, "show", "--format=", "--name-only", "HEAD"))
+	require.Equal(t, []any{`"version.txt" was left out: the setup command makes it, and the checkpoint had another one`}, b.one("agent.committed")["left_out"])
+}

@@ -79,6 +79,9 @@ func (s *session) restoreFiles(ctx context.Context) bool {
 	if s.notRestored(errors.Join(s.restore.Older, err)); err != nil {
 		return false
 	}
+	if err := s.leftovers().AfterRestore(ctx); err != nil {
+		s.deps.Log.WarnContext(ctx, "note files of the setup command failed, they count as the agent's", slog.Any("error", err))
+	}
 	from := s.restore.From
 	s.report.Emit(event.AgentRestored, map[string]any{
 		"checkpoint": from.ID, "sequence": from.Sequence, "files": from.Files, "taken_at": from.TakenAt, "torn": from.Torn, "left_out": from.LeftOut,

@@ -92,11 +92,31 @@ func (k *Keeper) obstacle(ctx context.Context, git gitcmd.Git) string {
 	return ""
 }
 
+// Notes of changes.
+const (
+	setupNote    = "setup.changes"    // of the setup command
+	restoredNote = "restored.changes" // after the restore of a checkpoint that followed
+)
+
 // AfterSetup notes what the setup command has changed: that is not the agent's work.
 func (k *Keeper) AfterSetup(ctx context.Context) error {
 	if k == nil {
 		return nil
 	}
+	return k.note(ctx, setupNote)
+}
+
+// AfterRestore notes what a checkpoint made of the new files of the setup command: they are of the setup command of an earlier attempt,
+// unless the agent changed them since.
+func (k *Keeper) AfterRestore(ctx context.Context) error {
+	if k == nil || len(k.noted(setupNote)) == 0 {
+		return nil
+	}
+	return k.note(ctx, restoredNote)
+}
+
+// note writes how the files differ from the head.
+func (k *Keeper) note(ctx context.Context, name string) error {
 	s, _, err := k.take(ctx, "HEAD")
 	if err != nil {
 		return err
@@ -105,25 +125,37 @@ func (k *Keeper) AfterSetup(ctx context.Context) error {
 	if err := s.Stream(ctx, nil, &changes, "diff-index", "--cached", "--raw", "-z", "--no-renames", "HEAD"); err != nil {
 		return err
 	}
-	if err := os.WriteFile(k.path("setup.changes"), changes.Bytes(), 0o600); err != nil {
-		return fmt.Errorf("note changes of the setup command: %w", err)
+	if err := os.WriteFile(k.path(name), changes.Bytes(), 0o600); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil
 }
 
-// dropSetup lists the changed paths, without those that are as the setup command left them.
+// noted reads a note; none: empty.
+func (k *Keeper) noted(name string) map[string]change {
+	raw, _ := os.ReadFile(k.path(name))
+	return changesOf(raw)
+}
+
+// dropSetup lists the changed paths, without those that are as the setup command left them. It names those that are as the setup
+// command of an earlier attempt left them.
 func (k *Keeper) dropSetup(ctx context.Context, s *gitcmd.Shadow, f *Found) error {
 	var raw, back bytes.Buffer
 	if err := s.Stream(ctx, nil, &raw, "diff-index", "--cached", "--raw", "-z", "--no-renames", f.head); err != nil {
 		return err
 	}
-	setup, _ := os.ReadFile(k.path("setup.changes")) // not there: no setup command
-	before, now := changesOf(setup), changesOf(raw.Bytes())
-	for path, c := range now {
-		if old, ok := before[path]; ok && old.mode == c.mode && old.id == c.id {
-			fmt.Fprintf(&back, "%s %s\t%s\x00", c.oldMode, c.oldID, path)
-			delete(now, path)
+	before, restored, now := k.noted(setupNote), k.noted(restoredNote), changesOf(raw.Bytes())
+	for _, path := range slices.Sorted(maps.Keys(now)) {
+		c, old := now[path], before[path]
+		replaced := old.oldMode == noFile && restored[path].same(c)
+		if !replaced && !old.same(c) {
+			continue
 		}
+		if replaced && !old.same(c) {
+			f.leaveOut(fmt.Sprintf("%q was left out: the setup command makes it, and the checkpoint had another one", path))
+		}
+		fmt.Fprintf(&back, "%s %s\t%s\x00", c.oldMode, c.oldID, path)
+		delete(now, path)
 	}
 	f.Paths = slices.Sorted(maps.Keys(now))
 	if back.Len() == 0 {
@@ -134,6 +166,12 @@ func (k *Keeper) dropSetup(ctx context.Context, s *gitcmd.Shadow, f *Found) erro
 
 // change is how a file differs from the head.
 type change struct{ oldMode, mode, oldID, id string }
+
+// noFile is the mode of a file that does not exist.
+const noFile = "000000"
+
+// same reports whether both changes end with the same file.
+func (c change) same(as change) bool { return c.mode == as.mode && c.id == as.id }
 
 // changesOf reads ":<mode> <mode> <id> <id> <status>" and paths, each with a NUL behind it.
 func changesOf(raw []byte) map[string]change {
@@ -159,9 +197,16 @@ func (f *Found) submodules(ctx context.Context, s *gitcmd.Shadow) error {
 	changed := changesOf(raw.Bytes())
 	for _, path := range slices.Sorted(maps.Keys(changed)) {
 		note := fmt.Sprintf("%q was left out: it is a submodule", path)
-		if changed[path].oldMode == "160000" && len(f.LeftOut) < maxLeftOut && !slices.Contains(f.LeftOut, note) {
-			f.LeftOut = append(f.LeftOut, note)
+		if changed[path].oldMode == "160000" && !slices.Contains(f.LeftOut, note) {
+			f.leaveOut(note)
 		}
 	}
 	return nil
+}
+
+// leaveOut names a change that is left out.
+func (f *Found) leaveOut(note string) {
+	if len(f.LeftOut) < maxLeftOut {
+		f.LeftOut = append(f.LeftOut, note)
+	}
 }
