@@ -19,12 +19,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// Limits of a segment: the next checkpoint is a keyframe when one of them is reached. In a measurement, 200 packs took
-// 2.7 s to restore one by one, and a keyframe instead of them 0.2 s.
+// Limits of a segment: a keyframe follows after maxPacks packs, and when the packs after the keyframe exceed both maxSegment and
+// keyframeFactor times the keyframe. In a measurement, 200 packs took 2.7 s to restore one by one, and a keyframe instead of them 0.2 s.
 const (
 	maxPacks        = 50
-	maxSegment      = 4 << 20 // bytes of the packs after the keyframe
-	keyframeFactor  = 2       // bytes of the packs after the keyframe, as a multiple of the keyframe
+	maxSegment      = 4 << 20 // bytes
+	keyframeFactor  = 2
 	maxDoublings    = 5
 	keepTime        = 5 * time.Minute // timeout of one checkpoint
 	costShare       = 50              // checkpoints use at most this fraction of a processor: 1/50
