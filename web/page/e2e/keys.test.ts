@@ -10,7 +10,7 @@ let twice: Task, live: Task;
 beforeAll(async () => {
   const needle = { bash: "echo needle" }, fail = { bash: "exit 3" };
   const work = { bash: "printf 'package main\\n\\nfunc main() {\\n\\tprintln(\"ho\")\\n}\\n' > main.go; echo new > z.txt; git add -A; git -c user.name=a -c user.email=a@example.com commit -qm work" };
-  twice = await omoi.task("Twice", [{ say: "alpha one" }, needle, fail, { say: "alpha two" }, needle, fail, work, { fail: "on purpose" }], { max_retries: 0 });
+  twice = await omoi.task("Twice", [{ say: "alpha one" }, needle, fail, { say: "alpha two" }, needle, fail, { say: "alpha three" }, work, { fail: "on purpose" }], { max_retries: 0 });
   await omoi.until(twice, (t) => t.completed_at !== null);
   await omoi.call("POST", `/api/v1/tasks/${twice.id}/retry`, {});
   twice = await omoi.until(twice, (t) => t.attempts.length === 2 && t.completed_at !== null);

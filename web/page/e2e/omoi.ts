@@ -87,7 +87,15 @@ export class Omoi {
     await gone;
   }
 
+  /** Starts the process again, if a test that failed has left it killed. */
+  async revive(): Promise<void> {
+    if (this.process!.signalCode !== null) {
+      await this.start();
+    }
+  }
+
   async stop(): Promise<void> {
+    await this.revive();
     const gone = new Promise((resolve) => this.process!.once("exit", resolve));
     this.process!.kill("SIGINT");
     await gone;
@@ -181,19 +189,31 @@ export async function on(path: string, act: (at: Watched) => Promise<void>, opti
   page.on("response", (r) => r.status() >= 400 && faults.push(`answer ${r.status()} ${r.url()}`));
   try {
     await page.goto((base ?? omoi.url) + path);
-    await act({ page, allow: (fault) => allowed.push(fault) });
-    expect(faults.filter((f) => !allowed.some((a) => a.test(f)))).toEqual([]);
+    const wrong = () => faults.filter((f) => !allowed.some((a) => a.test(f)));
+    await act({ page, allow: (fault) => allowed.push(fault) }).catch((fault: Error) => {
+      fault.message += wrong().map((f) => `\non the page: ${f}`).join("");
+      throw fault;
+    });
+    expect(wrong()).toEqual([]);
   } finally {
     await opened.close();
   }
+}
+
+/** The number of streams of a kind that the server holds open. */
+export async function openStreams(kind: string): Promise<number> {
+  const metrics = await (await fetch(`${omoi.url}/metrics`)).text();
+  return Number(new RegExp(`^omoi_streams_open\\{kind="${kind}"\\} (\\d+)`, "m").exec(metrics)?.[1] ?? 0);
 }
 
 /** Temporal answers late for a schedule while the machine is busy: the server says 503, and the page asks again. */
 export const late = /503.*\/(schedules|monitor\/intelligent)\//;
 
 /** Waits until the page publishes a fact about its stream. */
-export function fact(page: Page, name: string, value: string): Promise<unknown> {
-  return page.waitForFunction(([n, v]) => document.documentElement.dataset[n!] === v, [name, value]);
+export async function fact(page: Page, name: string, value: string): Promise<void> {
+  await page.waitForFunction(([n, v]) => document.documentElement.dataset[n!] === v, [name, value]).catch(async (fault: Error) => {
+    throw new Error(`data-${name} is "${await page.evaluate((n) => document.documentElement.dataset[n], name)}", not "${value}"`, { cause: fault });
+  });
 }
 
 export const sleepForever = { bash: { command: "sleep 600", timeout_s: 900 } };

@@ -4,7 +4,10 @@ import { afterEach, expect, test } from "vitest";
 import { fact, on, omoi, serve, sleepForever } from "./omoi";
 
 serve();
-afterEach(() => omoi.cancelAll());
+afterEach(async () => {
+  await omoi.revive();
+  await omoi.cancelAll();
+});
 
 const cut = /ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|answer 50[03]|status of 50[03]/;
 
@@ -64,6 +67,40 @@ test("12: the page says when Temporal or the database does not answer, and tasks
     }
   }
   expect((await omoi.read(task)).status).toBe("running");
+});
+
+test("12: a task that is accepted while Temporal does not answer waits, and starts by itself", async () => {
+  omoi.signal(/temporal/, "SIGSTOP");
+  try {
+    const task = await omoi.task("Accepted", [{ complete: {} }]);
+    await on(`/tasks/${task.key}`, async ({ page, allow }) => {
+      allow(cut);
+      await page.locator(".banner", { hasText: /^Temporal does not work: .+ Tasks continue when it works again\./ }).waitFor();
+      expect(await page.textContent(".task-title .status")).toBe("Waiting");
+      omoi.signal(/temporal/, "SIGCONT");
+      await page.locator(".task-title .status", { hasText: "Done" }).waitFor({ timeout: 60_000 });
+    });
+  } finally {
+    omoi.signal(/temporal/, "SIGCONT");
+  }
+});
+
+test("12: an agent of which the provider says nothing is unknown, and not called running", async () => {
+  const task = await omoi.task("Unheard", [{ say: "I work." }, sleepForever]);
+  await omoi.until(task, (t) => t.status === "running");
+  const why = "Attempt 1 runs, and its state is unknown, which alone does not end it: the provider does not answer.";
+  await on("/settings", async ({ page }) => {
+    await page.route("**/why", async (route) => {
+      const answer = await route.fetch();
+      await route.fulfill({ response: answer, json: { ...(await answer.json()), state: "unknown", why } });
+    });
+    await page.getByRole("link", { name: "Tasks", exact: true }).click();
+    await page.locator(".task-row", { hasText: task.key }).click();
+    await page.locator(".why-line", { hasText: why }).waitFor();
+    expect(await page.textContent(".task-title .status")).toBe("Unknown");
+    await page.unrouteAll({ behavior: "wait" });
+    await page.locator(".task-title .status", { hasText: "Running" }).waitFor();
+  });
 });
 
 test("26: a new binary under an open page: a banner, no reload, and the page works on", async () => {

@@ -23,6 +23,7 @@ test("15: output has colors, and its other control sequences do nothing", async 
     await page.keyboard.press("Home");
     await page.locator(command(1)).waitFor();
     expect(await lines(page, command(1))).toEqual(["a red orange", "100%", "link end", "U+001B[3"]);
+    expect(await page.locator("a[href*='evil.test']").count()).toBe(0);
     const color = (text: string): Promise<string> => page.locator(`${command(1)} .tl span`, { hasText: new RegExp(`^${text}$`) }).first().evaluate((e) => getComputedStyle(e).color);
     expect([await color("red"), await color("orange")]).toEqual(["rgb(255, 138, 128)", "rgb(255, 135, 0)"]);
     expect(await lines(page, command(2))).toEqual(["1mhalf"]);

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "vitest";
 import type { Page } from "playwright-core";
 
-import { fact, on, omoi, see, serve, sleepForever } from "./omoi";
+import { fact, on, omoi, openStreams, see, serve, sleepForever } from "./omoi";
 
 serve();
 afterEach(() => omoi.cancelAll());
@@ -77,10 +77,7 @@ test("8: width, theme and font size keep the place, without overlaps and request
 test("17: the seventh tab loads, and hidden tabs hold no connection", async () => {
   const task = await omoi.task("Tabs", [{ say: "Here." }, sleepForever]);
   await omoi.until(task, (t) => t.status === "running");
-  const open = async (): Promise<number> => {
-    const metrics = await (await fetch(`${omoi.url}/metrics`)).text();
-    return Number(/^omoi_streams_open\{kind="task"\} (\d+)/m.exec(metrics)?.[1] ?? 0);
-  };
+  const open = () => openStreams("task");
   await on(`/tasks/${task.key}`, async ({ page }) => {
     const context = page.context();
     let last = page;
