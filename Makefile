@@ -185,8 +185,9 @@ ui-test: build temporal page-packages ## check that api/ui/dist is what web/page
 	cd web/page && time npm run --silent test:browser
 
 .PHONY: ui-picture
-ui-picture: build temporal page-packages ## take the pictures of the page in docs/images, light and dark
-	@cd web/page && OMOI_PICTURES="$(CURDIR)/docs/images" npm run --silent test:browser -- e2e/picture.test.ts
+ui-picture: build temporal page-packages ## take pictures of six pages, light and dark, in dist/pictures, and those of README.md in docs/images
+	@cd web/page && OMOI_PICTURES="$(CURDIR)/dist/pictures" npm run --silent test:browser -- e2e/picture.test.ts
+	@cp dist/pictures/page-*.png dist/pictures/review-*.png docs/images/
 
 .PHONY: bench-ui
 bench-ui: build temporal page-packages ## measure the budgets of the page in Chromium, and write docs/BENCHMARKS-PAGE.md

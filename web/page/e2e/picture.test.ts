@@ -2,7 +2,7 @@ import { join } from "node:path";
 
 import { test } from "vitest";
 
-import { fact, on, omoi, serve } from "./omoi";
+import { fact, late, on, omoi, serve, type Watched } from "./omoi";
 
 process.env["OMOI_CHECKPOINT_INTERVAL"] = "1s"; // the review shows files of a checkpoint
 const into = process.env["OMOI_PICTURES"];
@@ -11,7 +11,17 @@ if (into !== undefined) {
   serve();
 }
 
-test.skipIf(into === undefined)("pictures of a live task", async () => {
+/** Takes pictures of a page, light and dark, as soon as it is ready. */
+async function picture(name: string, path: string, ready: (at: Watched) => Promise<unknown>): Promise<void> {
+  for (const colorScheme of ["light", "dark"] as const) {
+    await on(path, async (at) => {
+      await ready(at);
+      await at.page.screenshot({ path: join(into!, `${name}-${colorScheme}.png`) });
+    }, { colorScheme, viewport: { width: 1200, height: 760 } });
+  }
+}
+
+test.skipIf(into === undefined)("28: pictures of a live task and of the pages around it", async () => {
   const task = await omoi.task("Heartbeat limit per tool", [
     { think: "The limit is read in one place. I look there first." },
     { say: "I look at where the limit is read, then give each tool a limit of its own." },
@@ -28,34 +38,32 @@ test.skipIf(into === undefined)("pictures of a live task", async () => {
   ], { budget: { usd: 2, tokens: 500_000, wall_clock_s: 3600 } });
   const running = await omoi.until(task, (t) => t.status === "running");
   await omoi.call("POST", `/api/v1/sandboxes/${running.sandbox_id}/messages`, { content: "30 minutes, like all others." });
-  for (const colorScheme of ["light", "dark"] as const) {
-    await on(`/tasks/${task.key}`, async ({ page }) => {
-      await page.getByText("sleep 300").waitFor();
-      await fact(page, "complete", "true");
-      await page.locator(".fold", { hasText: "limit.go" }).click();
-      await page.locator(".diff").waitFor();
-      await page.screenshot({ path: join(into!, `page-${colorScheme}.png`) });
-    }, { colorScheme, viewport: { width: 1200, height: 760 } });
-  }
-});
+  await picture("page", `/tasks/${task.key}`, async ({ page }) => {
+    await page.getByText("sleep 300").waitFor();
+    await fact(page, "complete", "true");
+    await page.locator(".fold", { hasText: "limit.go" }).click();
+    await page.locator(".diff").waitFor();
+  });
+  await picture("output", `/tasks/${task.key}?tab=output`, ({ page }) => page.locator(".command[data-failed=true]").waitFor());
+  await picture("tasks", "/tasks", ({ page }) => page.locator(".task-row .status", { hasText: "Running" }).first().waitFor());
+  await picture("fleet", "/fleet", ({ page, allow }) => (allow(late), page.locator("tbody tr", { hasText: "online" }).waitFor()));
+  await picture("new", `/tasks/new?from=${task.key}`, ({ page }) => page.getByText(/works in a sandbox of provider local/).waitFor());
+}, 120_000);
 
-test.skipIf(into === undefined)("pictures of a review", async () => {
+test.skipIf(into === undefined)("28: pictures of a review", async () => {
   const task = await omoi.task("Limit for each tool", [
     { edit: { path: "main.go", old: "println(\"hi\")", new: "println(limit.Of(\"sleep\").String())" } },
     { write: { path: "internal/limit/limit.go", content: "package limit\n\nimport \"time\"\n\n// Of returns the longest duration of a tool call.\nfunc Of(tool string) time.Duration {\n\tif tool == \"sleep\" {\n\t\treturn time.Minute\n\t}\n\treturn 30 * time.Minute\n}\n" } },
     { write: { path: "internal/limit/limit_test.go", content: "package limit\n\nimport \"testing\"\n\nfunc TestOf(t *testing.T) {\n\tif Of(\"sleep\") == Of(\"bash\") {\n\t\tt.Fatal(\"same limit\")\n\t}\n}\n" } },
     { bash: { command: "sleep 300", timeout_s: 600 } },
   ]);
-  for (const colorScheme of ["light", "dark"] as const) {
-    await on(`/tasks/${task.key}/changes?path=internal/limit/limit.go&split=false`, async ({ page, allow }) => {
-      allow(/404/); // no files yet
-      await page.locator(".pane[data-shown='internal/limit/limit.go']").waitFor();
-      await page.locator(".t-k").first().waitFor();
-      await page.getByRole("button", { name: "Comment on line 8 of the new file" }).click();
-      await page.keyboard.type("A minute is short for builds. Read it from the config.");
-      await page.keyboard.press("Control+Enter");
-      await page.getByRole("button", { name: "Send 1 comment…" }).waitFor();
-      await page.screenshot({ path: join(into!, `review-${colorScheme}.png`) });
-    }, { colorScheme, viewport: { width: 1200, height: 760 } });
-  }
+  await picture("review", `/tasks/${task.key}/changes?path=internal/limit/limit.go&split=false`, async ({ page, allow }) => {
+    allow(/404/); // no files yet
+    await page.locator(".pane[data-shown='internal/limit/limit.go']").waitFor();
+    await page.locator(".t-k").first().waitFor();
+    await page.getByRole("button", { name: "Comment on line 8 of the new file" }).click();
+    await page.keyboard.type("A minute is short for builds. Read it from the config.");
+    await page.keyboard.press("Control+Enter");
+    await page.getByRole("button", { name: "Send 1 comment…" }).waitFor();
+  });
 });
