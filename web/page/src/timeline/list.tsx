@@ -2,10 +2,11 @@ import { useImperativeHandle, useLayoutEffect, useReducer, useRef, type Keyboard
 import { flushSync } from "react-dom";
 
 import { Heights } from "./heights";
+import type { Place } from "./place";
 
 const overscan = 300;
 
-export interface ListHandle { reveal: (row: number) => void }
+export interface ListHandle { reveal: (row: number) => void; place: () => Place }
 
 interface Props {
   count: number;
@@ -16,6 +17,8 @@ interface Props {
   follow: boolean;
   onFollow: (follow: boolean) => void;
   handle?: Ref<ListHandle>;
+  /** Where a reader begins that does not follow. */
+  start?: Place;
   /** The likely height of a row. */
   estimate?: number;
   /** The rows are lines, not articles of a feed. */
@@ -32,7 +35,7 @@ export function List(props: Props): ReactNode {
   const heights = useRef<Heights>(null);
   heights.current ??= new Heights(estimate);
   const h = heights.current;
-  const at = useRef({ row: 0, offset: 0, top: 0, view: 600, width: 0 });
+  const at = useRef({ row: 0, offset: 0, ...props.start, top: 0, view: 600, width: 0 });
   const [, redraw] = useReducer((n: number) => n + 1, 0);
 
   const seen = useRef<Uint8Array>(undefined);
@@ -56,6 +59,7 @@ export function List(props: Props): ReactNode {
       Object.assign(at.current, { row, offset: -Math.min(120, h.offset(row)) });
       redraw();
     },
+    place: () => at.current,
   }));
 
   useLayoutEffect(() => {

@@ -11,6 +11,7 @@ import { Find, useHits, type Hits } from "./find";
 import { layout, type Class, type Layout } from "./layout";
 import { List, type ListHandle } from "./list";
 import { Overview } from "./overview";
+import { takePlace, useKeptPlace } from "./place";
 import { Row } from "./row";
 
 export interface TimelineProps {
@@ -41,7 +42,10 @@ export function Timeline(props: TimelineProps): ReactNode {
   const { events, log, version, chosen, every, only, tool, find = "", foot } = props;
   const until = Math.min(props.until ?? log.head, log.head);
   const list = useRef<ListHandle>(null);
-  const [follow, setFollow] = useState(chosen === 0);
+  const name = `omoi.place.${events.sandboxOf(log.attempt)}`;
+  const start = useMemo(() => takePlace(name), [name]);
+  const [follow, setFollow] = useState(chosen === 0 && start === undefined);
+  useKeptPlace(name, () => (follow || props.until !== undefined ? undefined : list.current?.place()));
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
   const [at, setAt] = useState(chosen); // the row that the reader went to
   const read = useRef(log.head);
@@ -52,10 +56,12 @@ export function Timeline(props: TimelineProps): ReactNode {
     setAt(n);
     list.current?.reveal(log.rowOf(n) - 1);
   }, [log]);
+  const reloaded = useRef(start !== undefined);
   useEffect(() => {
-    if (chosen > 0) {
+    if (chosen > 0 && !reloaded.current) {
       goTo(chosen);
     }
+    reloaded.current = false;
   }, [chosen, goTo]);
   useOutline(events, log, version);
   const hits = useHits(log, events.sandboxOf(log.attempt), find, version);
@@ -86,7 +92,7 @@ export function Timeline(props: TimelineProps): ReactNode {
         : (
           <div className="feed-box">
             <Overview log={log} version={version} until={until} goTo={goTo} />
-            <List key={log.attempt} count={until} label={`Events of attempt ${log.attempt}`} shown={view.shown} follow={follow} onFollow={setFollow} handle={list}
+            <List key={log.attempt} count={until} label={`Events of attempt ${log.attempt}`} shown={view.shown} follow={follow} onFollow={setFollow} handle={list} start={start}
               row={(index) => <Place n={index + 1} of={props} view={view} at={at} open={open} toggle={toggle} />} />
           </div>
         )}
