@@ -55,7 +55,10 @@ test("23: everything has a name, one h1 each, and the keyboard reaches all of it
   }
 }, 240_000);
 
-test("23: the list and the tabs work by keys alone", async () => {
+/** Waits until an element of the page has the focus. */
+const focusHeld = (page: Page) => page.waitForFunction(() => document.activeElement !== document.body);
+
+test("23: the list and the tabs work by keys alone, and the focus is never lost", async () => {
   await on("/tasks", async ({ page }) => {
     await settled(page);
     await page.keyboard.press("/");
@@ -65,11 +68,24 @@ test("23: the list and the tabs work by keys alone", async () => {
     await page.keyboard.press("k");
     await page.keyboard.press("Enter");
     await page.locator(".task-title").waitFor();
+    await focusHeld(page);
     await page.keyboard.press("5");
     await page.getByRole("heading", { name: "Description" }).waitFor();
+    await focusHeld(page);
     await page.keyboard.press("g");
     await page.keyboard.press("t");
     await page.locator(".task-row").first().waitFor();
+    await focusHeld(page);
+  });
+  await on(`/tasks/${live.key}`, async ({ page }) => {
+    await page.getByRole("button", { name: "Cancel…" }).focus();
+    for (const key of ["Enter", "Escape"]) { // the second goes back by the key of the browser, the first by the focused button
+      await page.keyboard.press("Enter");
+      await page.getByRole("dialog").waitFor();
+      await page.keyboard.press(key);
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+      expect(await page.evaluate(() => document.activeElement!.textContent)).toBe("Cancel…");
+    }
   });
 });
 

@@ -1,5 +1,5 @@
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link, Navigate, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
-import { useState, type ReactNode } from "react";
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link, Navigate, Outlet, useLocation, useNavigate, useRouter } from "@tanstack/react-router";
+import { useEffect, useRef, useState, type ReactNode, type RefObject } from "react";
 
 import { Banners } from "./banners";
 import { fleetSearch } from "./fleet/search";
@@ -41,7 +41,8 @@ export function makeRouter() {
 function Shell(): ReactNode {
   const [help, showHelp] = useState(false);
   usePageKeys(() => showHelp(true));
-  const may = useMay("write"), here = useLocation().pathname;
+  const may = useMay("write"), here = useLocation().pathname, content = useRef<HTMLElement>(null);
+  useContentFocus(content);
   return (
     <div className="frame">
       <header className="top">
@@ -55,13 +56,23 @@ function Shell(): ReactNode {
         </nav>
       </header>
       <Banners />
-      <main className="content" id="content" tabIndex={-1}>
+      <main ref={content} className="content" id="content" tabIndex={-1}>
         <Outlet />
       </main>
       {help && <AllKeys close={() => showHelp(false)} />}
       <SignIn />
     </div>
   );
+}
+
+/** Puts the focus on the content of a page that the reader opened, if the element that had it is gone. */
+function useContentFocus(content: RefObject<HTMLElement | null>): void {
+  const router = useRouter();
+  useEffect(() => router.subscribe("onRendered", ({ fromLocation, pathChanged }) => {
+    if (fromLocation !== undefined && pathChanged && document.activeElement === document.body) {
+      content.current?.focus({ preventScroll: true });
+    }
+  }), [router, content]);
 }
 
 function usePageKeys(help: () => void): void {

@@ -13,7 +13,7 @@ export function Composer({ task, answer = false, to }: { task: Task; answer?: bo
   const may = useMay("write"), box = useRef<HTMLTextAreaElement>(null);
   useKeptFocus(box);
   useEffect(() => {
-    if (answer && (document.activeElement === document.body || document.activeElement?.closest(".feed") != null)) {
+    if (answer && document.activeElement?.matches("body, #content, .feed, .feed *")) {
       box.current?.focus({ preventScroll: true });
     }
   }, [answer, may]);
