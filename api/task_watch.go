@@ -186,7 +186,7 @@ func (w *taskWatch) look(ctx context.Context, ids []string) error {
 func (w *taskWatch) sweep(ctx context.Context) error {
 	before, q := w.seen, client.TaskQuery{Statuses: openStatuses()}
 	w.seen = map[string]uint64{}
-	for n := 0; n < watchPages; n++ {
+	for range watchPages {
 		page, err := w.tell(ctx, q, before)
 		if err != nil {
 			w.seen = before
