@@ -216,6 +216,7 @@ test("7: reading up while live keeps the row in its place; G follows again", asy
     expect(pill).toMatch(/^\d+ new/);
     expect(parseInt(pill!), "counted since the reader left the end").toBeGreaterThanOrEqual(now - head);
     expect(parseInt(pill!)).toBeLessThan(now - 400);
+    await feed.focus(); // the box of the answer had the focus
     await page.keyboard.press("G");
     await page.locator(".timeline[data-follow=true]").waitFor();
     const last = await page.evaluate(() => Number(document.documentElement.dataset["head"]));
