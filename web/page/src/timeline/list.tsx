@@ -27,7 +27,7 @@ interface Props {
 
 /**
  * A list of rows of any height of which only those in view are mounted. While the reader reads, the first visible row
- * stays where it is; while the list follows, the newest row stays in view. A list whose row has the focus does not follow.
+ * stays where it is; while the list follows, the newest row stays in view. A list does not follow while the keyboard is in a row.
  */
 export function List(props: Props): ReactNode {
   const { estimate = 27, plain = false } = props;
@@ -124,7 +124,7 @@ export function List(props: Props): ReactNode {
     }
   }
   return (
-    <div ref={box} className="feed" tabIndex={0} role={plain ? "group" : "feed"} aria-label={props.label} onScroll={scrolled} onKeyDown={keys} onFocus={(event) => event.target !== box.current && leave()}
+    <div ref={box} className="feed" tabIndex={0} role={plain ? "group" : "feed"} aria-label={props.label} onScroll={scrolled} onKeyDown={keys} onFocus={(event) => event.target !== box.current && event.target.matches(":focus-visible") && leave()}
       onWheel={(event) => event.deltaY < 0 && h.total > place.view && leave()}>
       <div className="spacer" role="none" ref={(e) => { if (e) { e.style.height = `${h.total}px`; } }}>
         <div className="block" role="none" ref={(e) => { rows.current = e; if (e) { e.style.transform = `translateY(${h.offset(first)}px)`; } }}>{mounted}</div>
