@@ -24,11 +24,11 @@ const rested = (page: Page) => page.waitForFunction(() => {
 
 /** Waits until the page holds all events that the API has of a task's newest attempt, each once. */
 async function complete(page: Page, task: { id: string }): Promise<void> {
-  await page.waitForFunction(async (id) => {
+  await expect.poll(() => page.evaluate(async (id) => { // waitForFunction takes the promise of an async function for true
     const t = await (await fetch(`/api/v1/tasks/${id}`)).json();
     const root = document.documentElement.dataset;
-    return root.complete === "true" && Number(root.head) >= t.attempts.at(-1).events;
-  }, task.id, { polling: 200 });
+    return root["complete"] === "true" && Number(root["head"]) >= t.attempts.at(-1).events;
+  }, task.id), { timeout: 30_000 }).toBe(true);
   expect(await page.evaluate(() => document.documentElement.dataset["doubles"])).toBe("0");
   expect(await page.textContent(".timeline-foot")).toMatch(/^1\.\.[\d,]+ complete/);
 }
