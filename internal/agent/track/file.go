@@ -90,7 +90,7 @@ func (r *round) file(ctx context.Context, path string) error {
 		return r.regular(ctx, path)
 	}
 	if n, _ := r.objects.find(ctx, r.root, path); n != nil || err != nil || info.Mode().IsRegular() {
-		r.left[path] = why
+		r.leftOut[path] = why
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ func (r *round) store(ctx context.Context, path string, mode uint32, size int64,
 	if err != nil {
 		return err
 	}
-	delete(r.left, path)
+	delete(r.leftOut, path)
 	_, err = r.set(ctx, path, &node{mode: mode, id: id})
 	return err
 }

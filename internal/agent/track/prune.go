@@ -19,7 +19,7 @@ func (t *Tracker) Prune(ctx context.Context, most int64, commits ...string) erro
 		return err
 	}
 	defer t.unlock()
-	if size, err := t.looseBytes(ctx); err != nil || size <= max(most, 2*t.kept) {
+	if size, err := t.looseBytes(ctx); err != nil || size <= max(most, 2*t.bytesAfterPrune) {
 		return err
 	}
 	if err := t.objects.tree(t.root); err != nil {
@@ -49,7 +49,7 @@ func (t *Tracker) Prune(ctx context.Context, most int64, commits ...string) erro
 			_ = os.Remove(path) // the next time tries again
 		}
 	}
-	t.kept, err = t.looseBytes(ctx)
+	t.bytesAfterPrune, err = t.looseBytes(ctx)
 	return err
 }
 

@@ -69,7 +69,7 @@ func (r *round) look(ctx context.Context, path string) error {
 	case kindNone:
 		return r.remove(ctx, path)
 	case kindInner:
-		r.wanted = true
+		r.scanNeeded = true
 		if r.kind(ctx, path) == kindNone {
 			return nil
 		}
@@ -93,7 +93,7 @@ var dotGit = regexp.MustCompile(`(?i)^(.*\\)?(\.git|git~1)[ .]*([\\:].*)?$`)
 func (r *round) reserved(path string) bool {
 	for part := range strings.SplitSeq(path, "/") {
 		if dotGit.MatchString(part) {
-			r.wanted = r.wanted || part == ".git"
+			r.scanNeeded = r.scanNeeded || part == ".git"
 			return true
 		}
 	}
@@ -124,7 +124,7 @@ func (r *round) module(ctx context.Context, path string) bool {
 }
 
 func (r *round) remove(ctx context.Context, path string) error {
-	delete(r.left, path)
+	delete(r.leftOut, path)
 	changed, err := r.set(ctx, path, nil)
 	if changed {
 		r.gone++
@@ -225,7 +225,7 @@ func (r *round) enter(ctx context.Context, path string, ignored, only bool) erro
 		return r.below(ctx, path, true)
 	}
 	if r.kind(ctx, path) == kindInner {
-		r.wanted = true
+		r.scanNeeded = true
 		return r.below(ctx, path, true)
 	}
 	n, err := r.objects.find(ctx, r.root, path)

@@ -25,7 +25,7 @@ func (t *Tracker) due() bool {
 	const onePercent, twoPercent = 100, 50
 	rest := time.Since(t.last.at)
 	switch {
-	case t.wanted:
+	case t.scanNeeded:
 		return rest >= twoPercent*t.last.took
 	case t.watch == nil:
 		return rest >= max(t.cfg.Scan, twoPercent*t.last.took)
@@ -41,7 +41,7 @@ func (t *Tracker) scan(ctx context.Context, verify bool) error {
 	if t.shadow.CopyExclude() {
 		t.ignores.stop()
 	}
-	t.tell(ctx)
+	t.updateShadowIndex(ctx)
 	snap, err := t.shadow.Take(ctx)
 	t.last = scanned{at: time.Now(), took: time.Since(begin)}
 	t.stats.Scans++
@@ -62,10 +62,10 @@ func (t *Tracker) scan(ctx context.Context, verify bool) error {
 			found++
 		}
 	}
-	clear(t.left)
-	maps.Copy(t.left, snap.LeftOut)
-	clear(t.unsaid)
-	t.wanted = false
+	clear(t.leftOut)
+	maps.Copy(t.leftOut, snap.LeftOut)
+	clear(t.staleIndexPaths)
+	t.scanNeeded = false
 	if found == 0 {
 		return nil
 	}
@@ -89,15 +89,15 @@ func (t *Tracker) adopt(ctx context.Context, tree string) (paths []string, err e
 	return strings.FieldsFunc(names.String(), func(r rune) bool { return r == 0 }), err
 }
 
-// tell updates the index of the shadow to the tree, so that a scan knows which files are tracked. Errors are ignored, because the
-// scan reads all files.
-func (t *Tracker) tell(ctx context.Context) {
+// updateShadowIndex updates the index of the shadow to the tree, so that a scan knows which files are tracked. Errors are ignored,
+// because the scan reads all files.
+func (t *Tracker) updateShadowIndex(ctx context.Context) {
 	var there, gone bytes.Buffer
 	r := t.newRound()
-	for path := range t.unsaid {
+	for path := range t.staleIndexPaths {
 		n, err := t.objects.find(ctx, t.root, path)
 		switch {
-		case err != nil || t.left[path] != "":
+		case err != nil || t.leftOut[path] != "":
 		case n == nil || n.isFolder():
 			gone.WriteString(path + "\x00")
 		case r.kind(ctx, parent(path)) == kindFolder && r.isFile(path): // git update-index fails for others

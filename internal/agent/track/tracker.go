@@ -54,19 +54,19 @@ type Tracker struct {
 	caps   gitcmd.Caps
 	top    string // the work tree
 
-	free    chan struct{} // has a value unless a method works
-	watch   *watch        // nil where scans alone remain
-	objects *objects
-	ignores ignores
-	root    *node
-	views   []*View
-	kept    int64             // bytes that the last Prune left
-	unsaid  map[string]bool   // since the last scan, so that the index of the shadow lacks them
-	left    map[string]string // paths that are left out, with the sentence that says why
-	wanted  bool              // a repository inside the work tree changed, which only a scan reads
-	last    scanned
-	torn    bool
-	stats   Stats
+	free            chan struct{} // has a value unless a method works
+	watch           *watch        // nil where scans alone remain
+	objects         *objects
+	ignores         ignores
+	root            *node
+	views           []*View
+	bytesAfterPrune int64             // bytes that the last Prune left
+	staleIndexPaths map[string]bool   // changed since the last scan, so that the index of the shadow lacks them
+	leftOut         map[string]string // paths that are left out, with the sentence that says why
+	scanNeeded      bool              // a repository inside the work tree changed, which only a scan reads
+	last            scanned
+	torn            bool
+	stats           Stats
 }
 
 // Open begins to watch and scans once.
@@ -74,7 +74,7 @@ func Open(ctx context.Context, cfg Config) (*Tracker, error) {
 	cfg.Scan = cmp.Or(cfg.Scan, 15*time.Second)
 	t := &Tracker{
 		cfg: cfg, shadow: cfg.Shadow, caps: cfg.Shadow.Caps(), free: make(chan struct{}, 1),
-		unsaid: map[string]bool{}, left: map[string]string{}, ignores: newIgnores(cfg.Shadow.Git),
+		staleIndexPaths: map[string]bool{}, leftOut: map[string]string{}, ignores: newIgnores(cfg.Shadow.Git),
 	}
 	var err error
 	if t.top, err = filepath.EvalSymlinks(t.shadow.WorkTree); err != nil {
@@ -147,7 +147,7 @@ func (t *Tracker) Dirty(since Snapshot) bool {
 	if t.watch == nil {
 		return t.due()
 	}
-	return t.wanted || t.torn || t.root.id != since.Tree || !slices.Equal(t.skipped(), since.Skipped) || t.watch.dirty()
+	return t.scanNeeded || t.torn || t.root.id != since.Tree || !slices.Equal(t.skipped(), since.Skipped) || t.watch.dirty()
 }
 
 // Stats returns the counters.
@@ -174,7 +174,7 @@ func (t *Tracker) snapshot(ctx context.Context, scan bool) (snap Snapshot, err e
 		err = t.objects.tree(t.root)
 	}
 	if err != nil {
-		t.lose()
+		t.markLost()
 		return Snapshot{}, err
 	}
 	snap = Snapshot{Tree: t.last.tree, At: t.last.at, Torn: t.torn, Skipped: t.skipped()}
@@ -185,17 +185,17 @@ func (t *Tracker) snapshot(ctx context.Context, scan bool) (snap Snapshot, err e
 	return snap, nil
 }
 
-// lose makes the next call scan and replace all watches, because changes were lost.
-func (t *Tracker) lose() {
+// markLost makes the next call scan and replace all watches, because changes were lost.
+func (t *Tracker) markLost() {
 	t.torn = true
 	t.last.at = time.Time{}
 	if t.watch != nil {
-		t.watch.lose()
+		t.watch.markLost()
 	}
 }
 
 func (t *Tracker) skipped() []string {
-	all := slices.Sorted(maps.Values(t.left))
+	all := slices.Sorted(maps.Values(t.leftOut))
 	return all[:min(len(all), 20)]
 }
 
@@ -238,12 +238,12 @@ func (t *Tracker) set(ctx context.Context, path string, to *node) (changed bool,
 	if err != nil || same(old, to) {
 		return false, err
 	}
-	err = t.objects.walk(ctx, old, path, func(path string) { t.unsaid[path] = true })
+	err = t.objects.walk(ctx, old, path, func(path string) { t.staleIndexPaths[path] = true })
 	if err != nil {
 		return false, err
 	}
 	if to != nil {
-		t.unsaid[path] = true
+		t.staleIndexPaths[path] = true
 	}
 	return true, t.objects.put(ctx, t.root, strings.Split(path, "/"), to)
 }

@@ -123,8 +123,8 @@ func (w *watch) dirty() bool {
 	return w.seen.any()
 }
 
-// lose notes that changes were lost.
-func (w *watch) lose() {
+// markLost notes that changes were lost.
+func (w *watch) markLost() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.seen.lost = true

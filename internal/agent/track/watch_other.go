@@ -17,7 +17,7 @@ func (*watch) dirty() bool { return false }
 
 func (*watch) drain() changes { return changes{} }
 
-func (*watch) lose() {}
+func (*watch) markLost() {}
 
 func (*watch) mark(string) {}
 

@@ -140,35 +140,35 @@ func (k *Keeper) sendFile(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read transcript: %w", err)
 	}
-	anew := info.Size() < k.place.at // the file was replaced by a shorter one
-	if anew {
+	replace := info.Size() < k.place.at // the file was replaced by a shorter one
+	if replace {
 		k.place = place{}
 		clear(k.results)
 	}
-	return k.sendAll(ctx, f, anew)
+	return k.sendAll(ctx, f, replace)
 }
 
-func (k *Keeper) sendAll(ctx context.Context, f *os.File, anew bool) error {
+func (k *Keeper) sendAll(ctx context.Context, f *os.File, replace bool) error {
 	for !k.refused {
 		piece, raw, err := read(f, k.place.at, k.cfg.Secrets)
 		if err != nil || len(piece) == 0 {
 			return err
 		}
-		mark, err := k.put(ctx, piece, anew)
+		mark, err := k.put(ctx, piece, replace)
 		if err != nil {
 			return err
 		}
 		switch {
 		case mark.Stored:
 			k.noteResults(piece)
-			k.place, anew = k.place.after(piece, raw), false
-		case anew:
+			k.place, replace = k.place.after(piece, raw), false
+		case replace:
 			return errors.New("the API rejects the transcript from its start")
 		default: // another process of this run has sent a part, or the file is another one
 			if k.place, err = find(f, mark, k.cfg.Secrets); err != nil {
 				return err
 			}
-			anew = k.place.sent == 0 && mark.Received > 0
+			replace = k.place.sent == 0 && mark.Received > 0
 		}
 	}
 	return nil
@@ -178,9 +178,9 @@ func (p place) after(piece []byte, raw int64) place {
 	return place{at: p.at + raw, sent: p.sent + int64(len(piece)), sum: transcript.Sum(p.sum, piece)}
 }
 
-func (k *Keeper) put(ctx context.Context, piece []byte, anew bool) (transcript.Mark, error) {
+func (k *Keeper) put(ctx context.Context, piece []byte, replace bool) (transcript.Mark, error) {
 	query := url.Values{"session_id": {k.session}}
-	if anew {
+	if replace {
 		query.Set("replace", "true")
 	} else {
 		query.Set("offset", strconv.FormatInt(k.place.sent, 10))
