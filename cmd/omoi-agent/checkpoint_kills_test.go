@@ -37,6 +37,9 @@ func kills(t *testing.T, test func(t *testing.T, rng *rand.Rand)) {
 	}
 }
 
+// patience is how long a test waits for what comes sooner or later: programs that never rest share the processors with it.
+const patience = 5 * time.Minute
+
 // Limits of inotify in a user namespace.
 const (
 	noInstances = "echo 0 > /proc/sys/user/max_inotify_instances"
@@ -91,7 +94,7 @@ func killedAgent(t *testing.T, rng *rand.Rand, limit string) {
 	if limit != "" { // they come every 15 seconds
 		seen = 1 + seen%2
 	}
-	require.Eventually(t, func() bool { return len(b.server.Checkpoints()) >= seen }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return len(b.server.Checkpoints()) >= seen }, patience, time.Millisecond)
 	require.NoError(t, cmd.Process.Kill())
 	wait()
 	last := ""
@@ -99,7 +102,7 @@ func killedAgent(t *testing.T, rng *rand.Rand, limit string) {
 		before := last
 		last = stamps(b.cfg.Workspace)
 		return before == last && gone(pid)
-	}, time.Minute, 20*time.Millisecond, "the program ends with its agent")
+	}, patience, 20*time.Millisecond, "the program ends with its agent")
 	out, err := b.command("checkpoint", "--config", filepath.Join(b.cfg.Dir, "agent.json")).CombinedOutput()
 	require.NoError(t, err, string(out))
 
@@ -144,13 +147,13 @@ func lostDisk(t *testing.T, rng *rand.Rand, limit string, most time.Duration) {
 	b.limited(limit)
 	b.cfg.Checkpoint = 10 * time.Second // the default
 	cmd, wait := b.start()
-	require.Eventually(t, func() bool { return len(b.server.Checkpoints()) > 0 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return len(b.server.Checkpoints()) > 0 }, patience, time.Millisecond)
 	timer := time.NewTimer(time.Duration(rng.Int64N(int64(2 * b.cfg.Checkpoint))))
 	<-timer.C
 	require.NoError(t, cmd.Process.Kill())
 	killed := time.Now()
 	wait()
-	require.Eventually(t, func() bool { return os.RemoveAll(b.cfg.Workspace) == nil }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return os.RemoveAll(b.cfg.Workspace) == nil }, patience, 10*time.Millisecond)
 	require.NoError(t, os.RemoveAll(b.cfg.Dir))
 
 	n := b.next()
