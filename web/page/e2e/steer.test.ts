@@ -271,6 +271,7 @@ test("a text over 16 KiB is loaded when its event is opened, or the page says th
     await expect.poll(() => large.count()).toBe(2);
     await large.first().getByRole("button").click();
     await page.getByText("kept xxx").waitFor();
+    await expect.poll(() => large.count(), { message: "the whole text is there" }).toBe(1);
     await large.first().getByRole("button").click();
     await page.getByText("Retention removed it.").waitFor();
   });
