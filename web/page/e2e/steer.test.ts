@@ -248,7 +248,7 @@ test("19: an unknown event type, status, field and failure class are shown as th
   await on("/settings", async ({ page }) => {
     await page.route(new RegExp(`/api/v1/tasks/(${failed.id}|${failed.key})(/stream.*)?$`), async (route) => {
       const answer = await route.fetch(), body = await answer.text();
-      await route.fulfill({ response: answer, body: body.replace(/"reason":"[^"]*"/g, '"reason":""').replace(/"failure_class":"[a-z_]+"/g, '"failure_class":"cosmic_ray"').replace(/"reason":"(?:[^"\\]|\\.)*"/g, '"reason":""') }); // a reason is shown in its place
+      await route.fulfill({ response: answer, body: body.replace(/"failure_class":"[a-z_]+"/g, '"failure_class":"cosmic_ray"').replace(/"reason":"(?:[^"\\]|\\.)*"/g, '"reason":""') }); // a reason is shown in its place
     });
     await page.getByRole("link", { name: "Tasks", exact: true }).click();
     await page.locator(".task-row", { hasText: failed.key }).click();

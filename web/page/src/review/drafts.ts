@@ -1,5 +1,4 @@
-import { useSyncExternalStore } from "react";
-
+import { byTask } from "../lib/by-task";
 import { keep, recall, recallList } from "../lib/kept";
 import { newKey } from "../lib/key";
 
@@ -21,16 +20,13 @@ export interface Draft {
   sending?: boolean;
 }
 
-const cache = new Map<string, Draft[]>(), keys = new Map<string, string>();
-const readers = new Set<() => void>();
+const keys = new Map<string, string>();
 const kept = (task: string): string => `omoi.review.${task}`;
 
-function of(task: string): Draft[] {
-  if (!cache.has(task)) {
-    cache.set(task, recallList("sessionStorage", kept(task)));
-  }
-  return cache.get(task)!;
-}
+const store = byTask<Draft[]>(
+  (task) => recallList("sessionStorage", kept(task)),
+  (task, drafts) => keep("sessionStorage", kept(task), JSON.stringify(drafts, (name, value: unknown) => (name === "sending" ? undefined : value))),
+);
 
 /** The key under which the server takes the drafts once, also if its answer gets lost and they are sent again. Another text makes another one. */
 export function keyOf(task: string): string {
@@ -44,37 +40,30 @@ export function keyOf(task: string): string {
 const written = (drafts: Draft[]): string => JSON.stringify(drafts.filter(isWritten).map((d) => ({ ...d, open: false, sending: undefined })));
 
 function set(task: string, drafts: Draft[]): void {
-  if (written(drafts) !== written(of(task))) {
+  if (written(drafts) !== written(store.of(task))) {
     keys.delete(task);
     keep("sessionStorage", `${kept(task)}.key`);
   }
-  cache.set(task, drafts);
-  keep("sessionStorage", kept(task), JSON.stringify(drafts, (name, value: unknown) => (name === "sending" ? undefined : value)));
-  readers.forEach((reader) => reader());
+  store.set(task, drafts);
 }
 
 export function addDraft(task: string, draft: Omit<Draft, "id" | "text" | "open">): void {
-  const same = of(task).find((d) => d.path === draft.path && d.side === draft.side && d.line === draft.line && d.from === draft.from && d.to === draft.to);
+  const same = store.of(task).find((d) => d.path === draft.path && d.side === draft.side && d.line === draft.line && d.from === draft.from && d.to === draft.to);
   if (same === undefined) {
-    set(task, [...of(task), { ...draft, id: newKey(), text: "", open: true }]);
+    set(task, [...store.of(task), { ...draft, id: newKey(), text: "", open: true }]);
   } else {
     setDraft(task, same.id, { open: true });
   }
 }
 
-export const setDrafts = (task: string, ids: string[], change: Partial<Draft>): void => set(task, of(task).map((d) => (ids.includes(d.id) ? { ...d, ...change } : d)));
+export const setDrafts = (task: string, ids: string[], change: Partial<Draft>): void => set(task, store.of(task).map((d) => (ids.includes(d.id) ? { ...d, ...change } : d)));
 export const setDraft = (task: string, id: string, change: Partial<Draft>): void => setDrafts(task, [id], change);
-export const dropDrafts = (task: string, ids: string[]): void => set(task, of(task).filter((d) => !ids.includes(d.id)));
+export const dropDrafts = (task: string, ids: string[]): void => set(task, store.of(task).filter((d) => !ids.includes(d.id)));
 
-export const draftsOf = (task: string): readonly Draft[] => of(task);
+export const draftsOf: (task: string) => readonly Draft[] = store.of;
 
 /** The comments of this tab on a task, kept over a reload. */
-export function useDrafts(task: string): Draft[] {
-  return useSyncExternalStore((changed) => {
-    readers.add(changed);
-    return () => readers.delete(changed);
-  }, () => of(task));
-}
+export const useDrafts = store.use;
 
 /** Whether a draft has a text. */
 export const isWritten = (draft: Draft): boolean => draft.text.trim() !== "";

@@ -1,7 +1,7 @@
 import { useQueries } from "@tanstack/react-query";
-import { useSyncExternalStore } from "react";
 
 import { api, getMessage, unwrap, type Message, type Task } from "../lib/api";
+import { byTask } from "../lib/by-task";
 import { now } from "../lib/clock";
 import { keep, recallList } from "../lib/kept";
 import { everyOf } from "./every";
@@ -9,15 +9,12 @@ import { everyOf } from "./every";
 /** A message that this browser sent. */
 interface Sent { id: string; kind: string; text: string; at: number }
 
-const readers = new Set<() => void>();
-const cache = new Map<string, Sent[]>();
+const kept = (task: string): string => `omoi.sent.${task}`;
 
-function sentTo(task: string): Sent[] {
-  if (!cache.has(task)) {
-    cache.set(task, recallList("sessionStorage", `omoi.sent.${task}`));
-  }
-  return cache.get(task)!;
-}
+const store = byTask<Sent[]>(
+  (task) => recallList("sessionStorage", kept(task)),
+  (task, all) => keep("sessionStorage", kept(task), JSON.stringify(all)),
+);
 
 /** Sends a message to the agent of a task. The same key sends the same message once. */
 export async function post(task: Task, content: string, kind: "user_message" | "interrupt", key: string): Promise<void> {
@@ -28,19 +25,11 @@ export async function post(task: Task, content: string, kind: "user_message" | "
 }
 
 /** Remembers a message until the tab is closed. */
-export function remember(task: string, sent: Sent): void {
-  const all = [...sentTo(task).filter((s) => s.id !== sent.id), sent].slice(-50);
-  cache.set(task, all);
-  keep("sessionStorage", `omoi.sent.${task}`, JSON.stringify(all));
-  readers.forEach((reader) => reader());
-}
+export const remember = (task: string, sent: Sent): void => store.set(task, [...store.of(task).filter((s) => s.id !== sent.id), sent].slice(-50));
 
 /** The messages that this browser sent to a task, with what the server says of each. */
 export function useSent(task: string) {
-  const sent = useSyncExternalStore((changed) => {
-    readers.add(changed);
-    return () => readers.delete(changed);
-  }, () => sentTo(task));
+  const sent = store.use(task);
   const states = useQueries({
     queries: sent.map((s) => ({
       queryKey: ["message", s.id], queryFn: () => getMessage(s.id, "0s"),
