@@ -23,8 +23,8 @@ const (
 	watchPages = 4                // of one sweep; of more open tasks only the notified changes are seen
 	watchLimit = 30 * time.Second // of all queries of a step
 
-	foreign     = 0 // instead of the content of a task of another organization
-	mostForeign = 20_000
+	foreign     = 0      // instead of the content of a task of another organization
+	mostForeign = 20_000 // such tasks that are remembered
 )
 
 // taskWatches holds one watch for each organization whose lists have readers.

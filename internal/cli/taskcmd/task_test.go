@@ -105,7 +105,10 @@ func TestShow(t *testing.T) {
 	require.Contains(t, f.omoi("cancel", "-").out, work)
 	require.Contains(t, f.omoi("diff", "-").err, work)
 	f.tasks[0].Status, f.boxes[1].StartedAt = task.StatusCancelled, &gone
-	require.Contains(t, f.omoi("cancel", "-").out, "work of attempts 1, 2 is", "that of attempt 2 is being saved")
+	require.Contains(t, f.omoi("cancel", "-").out, work+"\nThe files of attempt 2 are being saved. Next: omoi work 456789ab\n")
+	f.boxes[1].Salvage = f.boxes[0].Salvage
+	require.Contains(t, f.omoi("cancel", "-").out, "work of attempts 1, 2 is")
+	f.boxes[1].Salvage = nil
 	f.tasks[0].Status, f.boxes[1].StartedAt = task.StatusRunning, nil
 	var shown map[string]any
 	requireJSON(t, f.omoi("show", "-", "--json").out, &shown)

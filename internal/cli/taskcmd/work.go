@@ -125,19 +125,27 @@ func purpose(t client.Task, one client.SavedWork) string {
 
 // savedWork prints a hint for attempts whose work is not on the branch, or is still being saved.
 func (s *session) savedWork(out printer, t client.Task, boxes []client.Sandbox) {
-	var attempts []string
+	var beside, saving []string
 	for _, b := range boxes {
-		if besideBranch(t, b) {
-			attempts = append(attempts, strconv.Itoa(b.Attempt))
+		switch n := strconv.Itoa(b.Attempt); {
+		case !besideBranch(t, b):
+		case b.Salvage == nil:
+			saving = append(saving, n)
+		default:
+			beside = append(beside, n)
 		}
 	}
-	if len(attempts) > 0 {
-		of := "attempt " + strings.Join(attempts, ", ")
-		if len(attempts) > 1 {
-			of = "attempts " + strings.Join(attempts, ", ")
+	hint := func(form string, attempts []string) {
+		switch len(attempts) {
+		case 0:
+		case 1:
+			out(form, "attempt "+attempts[0], render.Name(t.Key, t.ID))
+		default:
+			out(form, "attempts "+strings.Join(attempts, ", "), render.Name(t.Key, t.ID))
 		}
-		out("\nNot all work of %s is on the branch. Next: omoi work %s", of, render.Name(t.Key, t.ID))
 	}
+	hint("\nNot all work of %s is on the branch. Next: omoi work %s", beside)
+	hint("\nThe files of %s are being saved. Next: omoi work %s", saving)
 }
 
 // savedWorkOf reads the sandboxes of a task and calls [session.savedWork]. On an error there is no hint.
