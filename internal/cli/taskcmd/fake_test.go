@@ -211,12 +211,14 @@ func (f *fakeAPI) list(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	fragment, status, ticket := r.URL.Query().Get("id"), r.URL.Query().Get("status"), r.URL.Query().Get("ticket_id")
+	group := task.Group(r.URL.Query().Get("group"))
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
 	start, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
 	page := client.Page[client.Task]{Items: []client.Task{}}
 	for i := start; i < len(f.tasks); i++ {
 		t := f.tasks[i]
-		if !strings.HasPrefix(t.ID, fragment) && !strings.HasSuffix(t.ID, fragment) && !strings.HasPrefix(render.Short(t.ID), fragment) || status != "" && string(t.Status) != status || ticket != "" && t.TicketID != ticket {
+		if !strings.HasPrefix(t.ID, fragment) && !strings.HasSuffix(t.ID, fragment) && !strings.HasPrefix(render.Short(t.ID), fragment) || status != "" && string(t.Status) != status || ticket != "" && t.TicketID != ticket ||
+			group != "" && cmp.Or(t.Group, task.GroupOf(t.Status, t.Blocked)) != group {
 			continue
 		}
 		if len(page.Items) == limit {

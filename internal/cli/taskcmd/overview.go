@@ -44,7 +44,7 @@ func Overview(ctx context.Context, streams IO) error {
 	return s.answer(o, err, func() { s.showOverview(o) })
 }
 
-// read reads the state of the server, the newest tasks, and all pending tasks, since old ones may be suspended.
+// read reads the state of the server, the newest tasks, those that need a user, and the pending tasks, of which some may be suspended.
 func (o *overview) read(ctx context.Context, api *client.Client) error {
 	info, err := api.Info(ctx)
 	if err != nil {
@@ -58,13 +58,18 @@ func (o *overview) read(ctx context.Context, api *client.Client) error {
 	if err != nil {
 		return err
 	}
+	waiting, err := api.Tasks(ctx, client.TaskFilter{Group: string(task.GroupNeedsYou), Limit: overviewTasks})
+	if err != nil {
+		return err
+	}
 	pending, err := api.Tasks(ctx, client.TaskFilter{Status: string(task.StatusPending), Limit: overviewTasks})
 	o.APIURL, o.Info, o.Readiness, o.more, o.Counted = api.BaseURL(), &info, &ready, tasks.More, len(tasks.Items)
 	for _, t := range tasks.Items {
 		o.Counts[t.Status]++
 	}
+	o.NeedsUser = append(o.NeedsUser, waiting.Items...)
 	for _, t := range pending.Items {
-		if needsUser(t) {
+		if t.Blocked == task.BlockedSuspended {
 			o.NeedsUser = append(o.NeedsUser, t)
 		}
 	}
@@ -93,7 +98,7 @@ func resumes(t client.Task) string {
 	if t.Blocked == task.BlockedReview {
 		return "omoi review " + render.Name(t.Key, t.ID) + " --approve"
 	}
-	return nextCommands(t, false)[0][0]
+	return nextCommands(t, t.Status == task.StatusRunning)[0][0] // a running task needs a user when its agent waits
 }
 
 func (s *session) showOverview(o overview) {

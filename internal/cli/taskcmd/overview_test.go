@@ -71,6 +71,13 @@ func TestOverview_ShowsWhatNeedsAUser(t *testing.T) {
 	require.Len(t, o.NeedsUser, 2)
 	require.NotEmpty(t, o.Readiness.Dependencies)
 	require.Equal(t, "omoi review 456789ab --approve", o.Next)
+
+	waits := aTask(idA, task.StatusRunning)
+	waits.Group = task.GroupNeedsYou
+	f.tasks = []client.Task{aTask(idC, task.StatusPending), waits}
+	got = f.overview(false, env)
+	require.Regexp(t, `Needs you +456789ab  Because\.  Next: omoi send 456789ab "<text>"\n`, got.out, "its agent waits for a message")
+	require.Contains(t, got.out, "\nNext: omoi send 456789ab \"<text>\"\n")
 }
 
 func TestOverview_WithoutAServer(t *testing.T) {
