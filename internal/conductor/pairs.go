@@ -45,7 +45,7 @@ func (all pairs) rows() []Duplicate {
 
 // likely is the minimum similarity of a pair that a model compares; perWork bounds the pairs of each task.
 const (
-	likely  = 0.2
+	likely  = 0.05
 	perWork = 3
 )
 

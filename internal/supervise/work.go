@@ -10,14 +10,12 @@ import (
 
 // SimilarityThreshold is the minimum similarity of duplicates. The value is the middle of the gap between the labelled
 // pairs of testdata.
-const SimilarityThreshold = 0.55
+const SimilarityThreshold = 0.45
 
 // Work is a digest of a work description and of the changed files, small enough to keep in memory.
 type Work struct {
 	title, words, files set
-	marks               set    // numbers and short words of the title: versions, languages, codes
-	plain               string // for texts without distinctive words
-	adds, takes         bool   // what the title asks for: to add or to remove
+	adds, takes         bool // what the title asks for: to add or to remove
 }
 
 // set holds distinct hashes of words in ascending order.
@@ -43,10 +41,10 @@ func WorkOf(title, description string, files ...string) Work {
 	for _, file := range files {
 		paths = append(paths, inWorkspace(file))
 	}
-	w := Work{title: setOf(inTitle), words: setOf(words), files: setOf(paths), marks: setOf(marksOf(inTitle))}
-	if len(w.words) == 0 {
-		w.plain = plainOf(title + " " + description)
+	if len(words) == 0 {
+		words = allWords(title + " " + description)
 	}
+	w := Work{title: setOf(inTitle), words: setOf(words), files: setOf(paths)}
 	for _, word := range wordsIn(strings.ToLower(title)) {
 		w.adds, w.takes = w.adds || adding[word], w.takes || taking[word]
 	}
@@ -70,7 +68,7 @@ func (s *Subject) Work() Work {
 // Factors of the similarity.
 const (
 	leastCovered = 0.5  // minimum share of a title's words in the other text; below, the similarity is 0
-	opposed      = 0.5  // factor if one title adds what the other removes, or each has a mark that the other lacks
+	opposed      = 0.4  // factor if one title adds what the other removes, or each has a word that the other text lacks
 	elsewhere    = 0.8  // factor if both changed files, and none in common
 	sameFiles    = 0.33 // share of the missing similarity that equal files add
 )
@@ -82,11 +80,8 @@ const (
 // words to all words, and shared words to the words of the shorter text. Titles count most, because descriptions with
 // one pattern ("page the orders", "page the users") differ only in the words of their titles.
 func (w *Work) Similarity(o *Work) float64 {
-	if len(w.words) == 0 && len(o.words) == 0 && w.plain == o.plain {
-		return 1
-	}
 	if len(w.words) == 0 || len(o.words) == 0 {
-		return 0
+		return float64(count(len(w.words) == len(o.words)))
 	}
 	covered := max(coverage(w.title, o.words), coverage(o.title, w.words))
 	if covered < leastCovered {
@@ -95,7 +90,7 @@ func (w *Work) Similarity(o *Work) float64 {
 	shared := shares(w.words, o.words)
 	either, less := len(w.words)+len(o.words)-shared, min(len(w.words), len(o.words))
 	alike := covered * covered * (float64(shared)/float64(either) + float64(shared)/float64(less)) / 2 //nolint:mnd // the mean of two
-	if w.opposes(o) || o.opposes(w) || w.marked(o) && o.marked(w) {
+	if w.opposes(o) || o.opposes(w) || coverage(w.title, o.words) < 1 && coverage(o.title, w.words) < 1 {
 		alike *= opposed
 	}
 	return w.withFiles(o, alike)
@@ -103,9 +98,6 @@ func (w *Work) Similarity(o *Work) float64 {
 
 // opposes reports whether w adds and o removes.
 func (w *Work) opposes(o *Work) bool { return w.adds && !w.takes && o.takes && !o.adds }
-
-// marked reports whether w has a mark that o lacks, for example another version or language.
-func (w *Work) marked(o *Work) bool { return shares(w.marks, o.words) < len(w.marks) }
 
 // withFiles adjusts a similarity by the changed files, if both works have some.
 func (w *Work) withFiles(o *Work, alike float64) float64 {
@@ -141,49 +133,23 @@ func wordsIn(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// plainOf returns the words of a text, or its other characters if it has no words.
-func plainOf(text string) string {
-	words := wordsIn(text)
-	if len(words) == 0 {
-		words = strings.Fields(text)
+// allWords returns the words of a text, or its other characters if it has no words.
+func allWords(text string) []string {
+	if words := wordsIn(strings.ToLower(text)); len(words) > 0 {
+		return words
 	}
-	return strings.ToLower(strings.Join(words, " "))
+	return strings.Fields(text)
 }
 
 // telling returns the stems of the distinctive words of text.
 func telling(text string) []string {
-	words, codes := wordsIn(text), !shouts(text)
 	var out []string
-	for _, word := range words {
-		if low := strings.ToLower(word); !common[low] || codes && isCode(word, low) {
-			out = append(out, stem(low))
+	for _, word := range wordsIn(strings.ToLower(text)) {
+		if !common[word] {
+			out = append(out, stem(word))
 		}
 	}
 	return out
-}
-
-// shouts reports whether a text is in capitals throughout and has a word longer than a code. Capitals then do not mark
-// codes.
-func shouts(text string) bool {
-	if strings.ContainsFunc(text, unicode.IsLower) {
-		return false
-	}
-	return slices.ContainsFunc(wordsIn(text), func(word string) bool { return len(word) > longestCode && word != strings.ToLower(word) })
-}
-
-// longestCode is the length of a code such as DE or US.
-const longestCode = 2
-
-// isCode reports whether a short word in capitals is a code, such as IT or US, rather than a common word.
-func isCode(word, low string) bool {
-	return len(word) <= longestCode && word == strings.ToUpper(word) && word != low && word != "A" && word != "I"
-}
-
-// marksOf returns the numbers and the short words.
-func marksOf(words []string) []string {
-	return slices.DeleteFunc(slices.Clone(words), func(word string) bool {
-		return len(word) > longestCode && (word[0] < '0' || word[0] > '9')
-	})
 }
 
 func stem(word string) string {
@@ -208,7 +174,7 @@ var (
 	common = map[string]bool{
 		"a": true, "an": true, "as": true, "at": true, "be": true, "by": true, "do": true, "he": true, "i": true, "if": true, "in": true,
 		"is": true, "it": true, "me": true, "my": true, "no": true, "of": true, "on": true, "or": true, "so": true, "to": true, "up": true,
-		"us": true, "we": true, "am": true, "d": true, "ll": true, "m": true, "re": true, "s": true, "t": true, "ve": true,
+		"we": true, "am": true, "d": true, "ll": true, "m": true, "re": true, "s": true, "t": true, "ve": true,
 		"the": true, "and": true, "for": true, "with": true, "that": true, "this": true, "from": true, "into": true, "all": true, "new": true,
 		"are": true, "not": true, "has": true, "have": true, "its": true, "should": true, "must": true, "when": true, "where": true, "which": true,
 		"add": true, "make": true, "use": true, "fix": true, "please": true, "can": true, "will": true, "but": true, "only": true, "one": true,
