@@ -26,8 +26,6 @@ type Rules struct {
 	CostCalls       int           `json:"cost_calls" doc:"Minimum number of calls since the last changed file for the rule about cost."`
 	CostShare       float64       `json:"cost_budget_share" doc:"Part of the task's budget, 0 to 1, that replaces cost_usd if the part is less."`
 	IdleAfterEnd    time.Duration `json:"idle_after_end_seconds" doc:"Seconds after the end of the work that make an agent idle."`
-	TestsLost       int           `json:"tests_lost" doc:"Tests or checks that edits may remove."`
-	TestsGrace      time.Duration `json:"tests_grace_seconds" doc:"Seconds in which an agent may put removed tests elsewhere."`
 	Ignored         []string      `json:"ignored_paths" doc:"Patterns of files that tools write, which no rule reads."`
 }
 
@@ -39,7 +37,7 @@ func ShownRules(stored json.RawMessage) (json.RawMessage, error) {
 	}
 	rules := Rules(settings)
 	for _, d := range []*time.Duration{
-		&rules.PollPause, &rules.PollFor, &rules.NoProgress, &rules.Silence, &rules.ToolLimit, &rules.IdleAfterEnd, &rules.TestsGrace,
+		&rules.PollPause, &rules.PollFor, &rules.NoProgress, &rules.Silence, &rules.ToolLimit, &rules.IdleAfterEnd,
 	} {
 		*d /= time.Second
 	}

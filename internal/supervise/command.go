@@ -58,6 +58,9 @@ func unwrapped(args []*syntax.Word) []command {
 	if len(c.words) > 2 && shell.MatchString(c.words[0]+" "+c.words[1]) {
 		return commandsIn(c.words[2])
 	}
+	if c.words[0] == "eval" {
+		return commandsIn(strings.Join(c.words[1:], " "))
+	}
 	return []command{c}
 }
 
@@ -81,13 +84,16 @@ func plainWord(parts []syntax.WordPart) string {
 var (
 	shell = regexp.MustCompile(`^(?:.*/)?(?:ba|da|k|z)?sh -[a-z]*c$`)
 	// wrapper matches programs that run the command behind their flags and numbers, valued their flags that take a word.
-	wrapper   = regexp.MustCompile(`^(?:.*/)?(?:sudo|env|nice|nohup|timeout|time|command|exec|stdbuf|setsid|ionice|xargs)$`)
+	wrapper   = regexp.MustCompile(`^(?:.*/)?(?:sudo|env|nice|nohup|timeout|time|command|exec|stdbuf|setsid|ionice|xargs|uv|npx)$`)
 	valued    = regexp.MustCompile(`^-[ugCsfoIda]$`)
-	noCommand = regexp.MustCompile(`^-|^\$|^[\d.]+[smhd]?$|^\w+=`)
+	noCommand = regexp.MustCompile(`^-|^\$|^[\d.]+[smhd]?$|^\w+=|^run$`)
 )
 
 // wrapped returns the command that a wrapper runs; nil: words are not a wrapper with a command.
 func wrapped(words []string) []string {
+	if i := slices.IndexFunc(words, isExec); i > 0 && i+1 < len(words) {
+		return words[i+1:]
+	}
 	if !wrapper.MatchString(words[0]) {
 		return nil
 	}
@@ -101,6 +107,9 @@ func wrapped(words []string) []string {
 	}
 	return nil
 }
+
+// isExec reports whether a word is the flag of find before the command that it runs.
+func isExec(word string) bool { return word == "-exec" || word == "-execdir" }
 
 // line returns the words of a command without texts such as a commit message.
 func (c command) line() string {
@@ -127,6 +136,8 @@ func begins(words, name []string) bool {
 		switch {
 		case words[0] == name[0]:
 			name = name[1:]
+		case words[0] == "-C" && len(words) > 1: // git in another folder
+			words = words[1:]
 		case !strings.HasPrefix(words[0], "-") && !strings.HasPrefix(name[0], "-") && !strings.Contains(words[0], "="):
 			return false
 		}

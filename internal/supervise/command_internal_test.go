@@ -20,6 +20,8 @@ func TestCommandsIn(t *testing.T) {
 		"env -u HOME A=b nohup time xargs -n 1 rm":                   {"rm"},
 		"git -c user.name=\"A B\" commit":                            {"git -c user.name=A B commit"},
 		`(\rm -r a\ b)`:                                              {"rm -r a b"},
+		"uv run -q git push; eval 'git pull --force'":                {"git push", "git pull --force"},
+		`find . -name '*.go' -exec rm {} \;`:                         {"rm {} ;"},
 		"timeout 60":                                                 {"timeout 60"},
 		"A=1":                                                        nil,
 		"echo 'open":                                                 nil,
@@ -53,7 +55,7 @@ func TestOneOf(t *testing.T) {
 		"git push --force", "timeout 60 git push --force", "timeout -k 5 --signal=KILL 1m git push --force origin HEAD", "sudo git push --force",
 		"env -u HOME GIT_SSH=x git push --force", "nice -n 10 git push --force", "nohup git push --force &", "FOO=1 git push --force",
 		"cd infra && FOO=1 timeout 60 nice terraform apply", "/usr/bin/env terraform apply", "sudo -u deploy -E terraform apply",
-		"git push origin HEAD --force", "(cd x; sh -c 'git push --force')", "out=$(terraform apply)", "env A=b sudo -n rm x",
+		"git push origin HEAD --force", "git -C x push --force", "(cd x; sh -c 'git push --force')", "out=$(terraform apply)", "env A=b sudo -n rm x",
 	} {
 		require.NotEmpty(t, oneOf(commandsIn(line), names...), line)
 	}

@@ -118,7 +118,6 @@ const (
 	focusImplement = "implementing"
 	focusDebug     = "debugging"
 	focusTest      = "testing"
-	focusPlan      = "planning"
 )
 
 // focus returns the most frequent focus of the newest focusSteps steps; of equal ones, the newer.
@@ -147,18 +146,5 @@ func focusOf(st *step) string {
 	case st.edits > 0:
 		return focusImplement
 	}
-	switch st.use.Tool {
-	case "Edit", "Write", "NotebookEdit", "MultiEdit":
-		return focusImplement
-	case "Read", "Grep", "Glob", "LS", "WebFetch", "WebSearch":
-		return focusExplore
-	case "TodoWrite", "TaskCreate", "ExitPlanMode":
-		return focusPlan
-	}
-	switch words := strings.Fields(st.program()); {
-	case len(words) == 0:
-	case slices.Contains([]string{"ls", "cat", "head", "tail", "grep", "rg", "find", "tree", "sed", "wc", "pwd", "git"}, words[0]):
-		return focusExplore
-	}
-	return focusWork
+	return focusExplore
 }

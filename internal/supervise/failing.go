@@ -104,12 +104,12 @@ func (t *history) byGit(call string) bool {
 		"git merge", "git rebase", "git pull") != ""
 }
 
-// sameRuns returns the newest runs of one test command with the same failures, oldest first.
+// sameRuns returns the newest runs of the same tests with the same failures, oldest first.
 func sameRuns(steps []*step) []*step {
 	var runs []*step
 	var last *step
 	for _, st := range slices.Backward(steps) {
-		if st.tests == nil || last != nil && st.use.Input != last.use.Input {
+		if st.tests == nil || last != nil && st.use.check != last.use.check {
 			continue
 		}
 		if st.tests.Passed || last != nil && st.tests.Which != last.tests.Which {

@@ -15,6 +15,7 @@ type step struct {
 	tests  *TestRun
 	took   time.Duration
 	gap    time.Duration // since the step before
+	again  bool          // the step before was the same call
 	edits  int
 	// fresh is true if the step returned or changed something new.
 	fresh bool
@@ -79,7 +80,8 @@ func (t *history) take(e *Event) {
 	case e.Tool != "":
 		st := &step{use: e}
 		if n := len(t.steps); n > 0 {
-			st.gap = t.steps[n-1].use.Age - e.Age
+			last := t.steps[n-1].use
+			st.gap, st.again = last.Age-e.Age, last.Tool == e.Tool && last.Input == e.Input
 		}
 		t.steps = append(t.steps, st)
 		if e.Call != "" {

@@ -46,19 +46,19 @@ func sure(base float64, n, limit int) float64 {
 	return min(base+0.02*float64(n-limit), 0.95)
 }
 
-var (
-	waitsFor = regexp.MustCompile(`\b(?:sleep|wait|watch|tail -f|--watch|--follow)\b`)
-	asksFor  = regexp.MustCompile(`\b(?:gh|glab|kubectl|docker (?:ps|logs|inspect)|curl|wget|squeue|systemctl|aws|gcloud|az|terraform|ps|tail)\b|\b(?:status|progress)\b`)
-)
+var waitsFor = regexp.MustCompile(`\b(?:sleep|wait|watch|follow)\b|tail -f`)
 
-// isPoll reports whether a step waits for something, or queries an outside state after a pause. With slow, the reported
-// duration of the step counts too.
+// longPause is the pause before a repeated call, in PollPause, that makes the call polling.
+const longPause = 4
+
+// isPoll reports whether a step waits: by its command, its tool, or a long pause before the same call. With slow, the
+// reported duration of the step counts too.
 func isPoll(st *step, slow bool, s Settings) bool {
 	switch st.use.Tool {
-	case "BashOutput", "TaskOutput", "AgentOutputTool", "Monitor":
+	case "BashOutput", "TaskOutput", "AgentOutputTool", "Monitor": // of Claude Code
 		return true
 	}
-	return slow && st.took >= s.PollPause || waitsFor.MatchString(st.use.Command) || st.gap >= s.PollPause && asksFor.MatchString(st.use.Command)
+	return slow && st.took >= s.PollPause || st.again && st.gap >= longPause*s.PollPause || waitsFor.MatchString(st.use.Command)
 }
 
 // rounds splits steps after each last step of a round. Steps after the last round are left out.

@@ -20,7 +20,7 @@ const (
 // keeps only the newest heartbeat, and of each event only what the rules use.
 func (s *Subject) Read(rows []event.Event, now time.Time) {
 	rows = slices.SortedFunc(slices.Values(rows), func(a, b event.Event) int { return cmp.Compare(a.Sequence, b.Sequence) })
-	r := reader{s: s, now: now, tests: map[string]bool{}, checks: checksOf(s.TestCommand), said: slices.Clone(s.Said)}
+	r := reader{s: s, now: now, tests: map[string]bool{}, parsed: map[string][]command{}, checks: checksOf(s.TestCommand), said: slices.Clone(s.Said)}
 	s.Events, s.Beat, s.Seen = make([]Event, 0, len(rows)), nil, Seen{Count: len(rows)}
 	for i := range rows {
 		r.row(&rows[i])
@@ -35,8 +35,9 @@ type reader struct {
 	now    time.Time
 	checks []string        // commands of the task's test command
 	tests  map[string]bool // by call ID: the call runs tests
-	said   []Said          // messages that no event has reported yet
-	result string          // tool_use_id of the newest result
+	parsed map[string][]command
+	said   []Said // messages that no event has reported yet
+	result string // tool_use_id of the newest result
 }
 
 // fields holds all fields that are read from the data of an event. If a field has an unexpected type, the other fields
@@ -209,8 +210,12 @@ func (r *reader) used(e *Event, f *fields) {
 	e.Input = digest(string(f.Input))
 	if in.Command != "" { // a shell's input also has a description that varies between calls
 		e.Input = digest(strings.Join(strings.Fields(in.Command), " "))
-		e.commands = commandsIn(in.Command)
-		r.tests[e.Call] = isTest(e.commands, r.checks)
+		if _, known := r.parsed[in.Command]; !known {
+			r.parsed[in.Command] = commandsIn(in.Command)
+		}
+		e.commands = r.parsed[in.Command]
+		e.check = checkOf(e.commands, r.checks)
+		r.tests[e.Call] = e.check != ""
 	}
 	e.Text = cut(cmp.Or(in.Command, e.Path, in.Pattern, in.URL, in.Query, in.Prompt), maxText)
 }

@@ -49,7 +49,7 @@ func TestTestsOf_Report(t *testing.T) {
 			run := testsOf("> runs\n"+c.text, false) // a pipe hides the exit code
 			require.False(t, run.Passed)
 			require.Equal(t, len(c.failed), run.Failing)
-			require.Equal(t, digest(strings.Join(c.failed, "\n")), run.Which)
+			require.Equal(t, digest(strings.Join(append(c.failed, ""), "\n")), run.Which)
 			for _, cut := range []string{c.text[:len(c.text)/2], c.text[:len(c.text)-8]} {
 				require.Nil(t, testsOf(cut, true), cut)
 			}

@@ -241,29 +241,33 @@ func TestOutsideAndConstraints(t *testing.T) {
 func TestWeakenedTests(t *testing.T) {
 	t.Parallel()
 	red := func() *tape { return newTape().fails("go test ./...", "--- FAIL: TestParse (0.00s)") }
-	green := func(tp *tape) *tape { return tp.bash("go test ./...", "ok") }
+	green := func(tp *tape) *tape { return tp.bash("go test -v ./...", "ok") }
+	weak := []string{"tests_weakened"}
 	hold(t, []judged{
-		{name: "checks gone", tape: green(red().edit("p_test.go", "-\trequire.Equal(t, 1, n)")), want: []string{"tests_weakened"}},
-		{name: "skipped", tape: green(red().edit("p_test.go", `+	t.Skip("later")`)), want: []string{"tests_weakened"}},
-		{name: "commented out", tape: green(red().edit("t/test_p.py", "-    assert n == 1", "+    # assert n == 1")), want: []string{"tests_weakened"}},
-		{name: "hollow", tape: green(red().edit("t/test_p.py", "-    assert n == 1", "+    assert True")), want: []string{"tests_weakened"}},
-		{name: "deleted", tape: green(red().edit("p_test.go", "-*", "-func TestParse(t *testing.T) {")), want: []string{"tests_weakened"}},
-		{name: "deleted by the command line that runs the tests", want: []string{"tests_weakened"}, tape: red().
+		{name: "checks gone", tape: green(red().edit("p_test.go", "-\trequire.Equal(t, 1, n)")), want: weak},
+		{name: "skipped", tape: green(red().edit("p_test.go", `+	t.Skip("later")`)), want: weak},
+		{name: "another expectation", tape: green(red().edit("t/test_p.py", "-    assert n == 1", "+    assert n == 2")), want: weak},
+		{name: "a golden file", tape: green(red().edit("testdata/parse.golden", "-1", "+2")), want: weak},
+		{name: "a runner that skips", tape: green(red().edit("package.json", `-    "test": "jest"`, `+    "test": "jest || true"`)), want: weak},
+		{name: "deleted", tape: green(red().edit("p_test.go", "-*", "-func TestParse(t *testing.T) {")), want: weak},
+		{name: "deleted without a diff", tape: green(red().edit("p_test.go", "-*")), want: weak},
+		{name: "deleted by the command line that runs the tests", want: weak, tape: red().
 			use("Bash", map[string]any{"command": "git rm -q p_test.go && go test ./..."}).edit("p_test.go", "-*", "-func TestParse(t *testing.T) {").result("ok  \texample.org/p\t0.1s", false)},
-		{name: "deleted with a commit, and green before", tape: green(newTape()).
-			use("Bash", map[string]any{"command": "git rm -q p_test.go && git commit -qm x"}).edit("p_test.go", "-*", "-func TestParse(t *testing.T) {").result("", false)},
-		{name: "about to be moved", tape: red().edit("p_test.go", "-*", "-func TestParse(t *testing.T) {")},
-		{name: "left for a while", tape: red().edit("p_test.go", "-*", "-func TestParse(t *testing.T) {").wait(3 * time.Minute), want: []string{"tests_weakened"}},
-		{name: "commented out behind", tape: green(red().edit("t/test_p.py", "-    assert n == 1", "+    pass  # assert n == 1")), want: []string{"tests_weakened"}},
-		{name: "moved", tape: red().edit("p_test.go", "-*", "-func TestParse(t *testing.T) {", "-\trequire.True(t, ok)").
-			edit("q_test.go", "+func TestParse(t *testing.T) {", "+\trequire.True(t, ok)")},
-		{name: "rewritten", tape: green(red().edit("p_test.go", "-\trequire.Equal(t, 1, n)", "+\trequire.Equal(t, 2, n)"))},
-		{name: "no test failed before", tape: newTape().edit("p_test.go", "-\trequire.Equal(t, 1, n)")},
+		{name: "after code that did not help", want: weak, tape: green(red().edit("p.go", "+a").fails("go test ./...", "--- FAIL: TestParse (0.00s)").edit("p_test.go", "-\trequire.Equal(t, 1, n)"))},
+		{name: "with code that is taken back", want: weak, tape: green(red().edit("p.go", "+a").edit("p.go", "-a").edit("p_test.go", "-\trequire.Equal(t, 1, n)"))},
+		{name: "still red", tape: red().edit("p_test.go", "-\trequire.Equal(t, 1, n)").fails("go test ./...", "--- FAIL: TestOther (0.00s)")},
+		{name: "with code", tape: green(red().edit("p_test.go", "-\trequire.Equal(t, 1, n)").edit("p.go", "+a"))},
+		{name: "a dependency that was missing", tape: green(red().edit("package.json", `+    "left-pad": "^1.0.0"`))},
+		{name: "red by its own code", tape: green(newTape().edit("p.go", "+a").fails("go test ./...", "--- FAIL: TestParse (0.00s)").edit("p_test.go", "-\trequire.Equal(t, 1, n)"))},
+		{name: "other tests", tape: red().edit("p_test.go", "+func TestNew(t *testing.T) {").bash("go test -run TestNew ./p", "ok")},
+		{name: "tests of its own", tape: green(newTape().edit("new_test.go", "+*", "+func TestNew(t *testing.T) {").fails("go test ./...", "--- FAIL: TestNew (0.00s)").edit("new_test.go", "+x"))},
+		{name: "no test failed before", tape: green(newTape().edit("p_test.go", "-\trequire.Equal(t, 1, n)"))},
 		{name: "put back", tape: green(red().edit("p_test.go", "-\trequire.Equal(t, 1, n)").edit("p_test.go", "+\trequire.Equal(t, 1, n)"))},
+		{name: "flaky", tape: green(red())},
+		{name: "earlier events not read", tape: green(red().edit("p_test.go", "+x")), with: func(s *supervise.Subject) { s.Seen.First = 9 }},
 		{name: "as asked", tape: green(red().edit("p_test.go", `+	t.Skip("later")`)), with: func(s *supervise.Subject) {
 			s.Description = "Remove the obsolete tests of the parser."
 		}},
-		{name: "code, no test", tape: green(red().edit("p.go", "-\tassert(n == 1)"))},
 	})
 }
 

@@ -27,9 +27,6 @@ type Settings struct {
 	CostShare  float64 // share of the task's budget, if that is less than CostUSD
 
 	IdleAfterEnd time.Duration
-	// TestsLost is the number of tests, checks or skips that a task may lose in total.
-	TestsLost  int
-	TestsGrace time.Duration // time to add removed tests to another file
 	// Ignored are patterns of files that tools write.
 	Ignored []string
 }
@@ -47,7 +44,7 @@ func DefaultSettings() Settings {
 		Silence: 10 * time.Minute, Monologue: 6, ToolLimit: 30 * time.Minute,
 		SameError: 5, SameFailing: 4,
 		CostUSD: 3, CostTokens: 3_000_000, CostCalls: 20, CostShare: 0.5,
-		IdleAfterEnd: 5 * time.Minute, TestsGrace: 2 * time.Minute,
+		IdleAfterEnd: 5 * time.Minute,
 		Ignored: []string{
 			"**/*.log", "**/__pycache__/**", "**/node_modules/**", "**/coverage*", "**/.coverage", "**/*.lock",
 			"**/package-lock.json", "**/pnpm-lock.yaml", "**/go.sum", "**/.pytest_cache/**", "**/*.pyc", "**/.DS_Store",

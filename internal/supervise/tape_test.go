@@ -79,8 +79,11 @@ func (t *tape) edit(path string, lines ...string) *tape {
 			removed++
 		}
 	}
-	if len(lines) > 0 && lines[0] == "-*" {
+	switch {
+	case len(lines) > 0 && lines[0] == "-*":
 		kind, lines = "deleted", lines[1:]
+	case len(lines) > 0 && lines[0] == "+*":
+		kind, lines = "created", lines[1:]
 	}
 	diff := "--- a/" + path + "\n+++ b/" + path + "\n@@ -1,9 +1,9 @@\n" + strings.Join(lines, "\n") + "\n"
 	return t.add(event.AgentFileEdited, map[string]any{

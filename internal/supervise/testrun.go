@@ -9,11 +9,11 @@ import (
 )
 
 var (
-	testCommand = regexp.MustCompile(`(?:^|[\s/])(?:go test|gotestsum|pytest|py\.test|tox|nox|jest|vitest|mocha|ava|rspec|phpunit|ctest|bats|` +
-		`(?:npm|pnpm|yarn|bun|deno)(?: run)? test|cargo (?:test|nextest)|(?:mvn|gradle|gradlew|sbt|dotnet|swift|mix|lein|rake|make|just|bazel)\s(?:\S+\s)*(?:test|check)\b|` +
-		`python3? -m (?:unittest|pytest)|(?:manage\.py|django-admin) test\b|node --test)`)
-	failedName = regexp.MustCompile(`(?m)^\s*(?:--- FAIL: (\S+)|(?:FAILED|ERROR)[ \t]+([^\s(]\S*)|(?:FAIL|ERROR): (\S+)|FAIL[ \t]+(\S+)|[●✕✗×]\s+(.+?)(?:\s+\([\d.]+ ?m?s\))?$|test (\S+) \.\.\. FAILED|not ok \d+ -? ?(.+)$)`)
-	failedSum  = regexp.MustCompile(`(?i)\b(\d+) (?:tests? |specs? |examples? )?(?:failed|failing|failures?)\b`)
+	// namesTests matches commands with a word such as test, pytest, unittest, jest, rspec, phpunit, check or test:unit.
+	namesTests = regexp.MustCompile(`(?:^|[\s/:-])[\w.]*(?:[tj]est|spec|unit|check)(?::\S+)?(?:\s|$)`)
+	flags      = regexp.MustCompile(` -\S+`)
+	failedLine = regexp.MustCompile(`(?m)^\W*(?:FAIL(?:ED|URE)?\b|not ok\b|[●✕✗×] ).*`)
+	failedSum  = regexp.MustCompile(`(?i)\b([1-9]\d*) (?:\w+ )?fail(?:ed|ing|ures?)?\b|\bfail(?:ed|ures?)[=:] ?([1-9]\d*)`)
 )
 
 // checksOf returns the commands of a task's test command, without cd.
@@ -26,14 +26,17 @@ func checksOf(text string) (checks []string) {
 	return checks
 }
 
-// isTest reports whether commands run tests: all checks of the task, perhaps behind a runner such as "uv run", or a
-// common test runner.
-func isTest(list []command, checks []string) bool {
-	lacks := func(check string) bool {
-		return !slices.ContainsFunc(list, func(c command) bool { return strings.Contains(c.line()+" ", check+" ") })
+// checkOf returns the tests that commands run, without flags: commands of the task's test command, perhaps behind a
+// runner such as "uv run", or commands that name tests. Empty: none that are known.
+func checkOf(list []command, checks []string) string {
+	var found []string
+	for _, c := range list {
+		line := c.line()
+		if namesTests.MatchString(line) && c.words[0] != "test" || slices.ContainsFunc(checks, func(check string) bool { return strings.Contains(line+" ", check+" ") }) {
+			found = append(found, flags.ReplaceAllString(line, ""))
+		}
 	}
-	return len(checks) > 0 && !slices.ContainsFunc(checks, lacks) ||
-		slices.ContainsFunc(list, func(c command) bool { return testCommand.MatchString(c.line()) })
+	return strings.Join(found, "; ")
 }
 
 // maxOutput is the number of bytes of a failed run that are kept. The end has the failures, and fits several tracebacks.
@@ -42,45 +45,35 @@ const maxOutput = 4000
 // testsOf reads the output of a test run: its report, else what runners print. The exit code alone does not suffice,
 // because a pipe hides it. Nil: unknown, because the report is cut off.
 func testsOf(text string, failed bool) *TestRun {
-	names, count := failedNames(text), failedCount(text)
-	if r := reportIn(text); r != nil {
-		if !r.whole {
-			return nil
-		}
-		slices.Sort(r.failed)
-		names, count = slices.Compact(r.failed), 0
+	var lines []string
+	count, says := 0, errorOf
+	switch r := reportIn(text); {
+	case r == nil:
+		lines, count = failedLine.FindAllString(text, -1), failedCount(text)
+	case !r.whole:
+		return nil
+	default:
+		lines, says = r.failed, func(string) string { return "" } // names say enough
 	}
-	count = cmp.Or(len(names), count)
-	run := &TestRun{Passed: !failed && count == 0, Failing: count}
-	if run.Passed {
+	slices.Sort(lines)
+	lines = slices.Compact(lines)
+	run := &TestRun{Failing: cmp.Or(count, len(lines))}
+	if run.Passed = !failed && run.Failing == 0; run.Passed {
 		return run
 	}
-	run.Output = strings.ToLower(text[max(0, len(text)-maxOutput):])
-	switch {
-	case len(names) > 0:
-		run.Which = digest(strings.Join(names, "\n"))
-	default:
-		run.Which = digest(strconv.Itoa(count) + errorOf(text))
+	for i, line := range lines {
+		lines[i] = sentenceOf(line)
 	}
+	run.Which = digest(strings.Join(append(lines, says(text)), "\n"))
+	run.Output = strings.ToLower(text[max(0, len(text)-maxOutput):])
 	return run
 }
 
-// failedNames returns the sorted, distinct names of failed tests.
-func failedNames(text string) []string {
-	var names []string
-	for _, name := range firsts(failedName, text) {
-		names = append(names, strings.TrimSuffix(name, ":"))
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-func failedCount(text string) int {
-	most := 0
-	for _, said := range firsts(failedSum, text) {
-		if n, err := strconv.Atoi(said); err == nil {
-			most = max(most, n)
-		}
+// failedCount returns the number of failed tests that an output says.
+func failedCount(text string) (most int) {
+	for _, sum := range failedSum.FindAllStringSubmatch(text, -1) {
+		n, _ := strconv.Atoi(sum[1] + sum[2]) // too many digits count as none
+		most = max(most, n)
 	}
 	return most
 }

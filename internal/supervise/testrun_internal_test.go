@@ -9,54 +9,66 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestNamesOfFailedTests(t *testing.T) {
+// A pipe can hide the exit code.
+func TestTestsOf_Printed(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		text string
-		want []string
-	}{
-		"go":       {"--- FAIL: TestA (0.01s)\n    a_test.go:7: no\nFAIL\texample.org/p\t0.1s\nok  \texample.org/q", []string{"TestA", "example.org/p"}},
-		"unittest": {"FAIL: test_a (t.A)\n---\nERROR: test_b (t.A)\nFAILED (failures=1, errors=1)", []string{"test_a", "test_b"}},
-		"pytest":   {"FAILED t.py::test_a - assert 1 == 2\n=== 1 failed, 2 passed in 0.1s ===", []string{"t.py::test_a"}},
-		"jest":     {"  ✕ adds numbers (3 ms)\n  ✓ starts", []string{"adds numbers"}},
-		"cargo":    {"test tests::adds ... FAILED\ntest tests::ok ... ok", []string{"tests::adds"}},
-		"tap":      {"ok 1 - a\nnot ok 2 - adds numbers", []string{"adds numbers"}},
-		"none":     {"All is well.", nil},
+	for text, failing := range map[string]int{
+		"--- FAIL: TestA (0.01s)\n    a_test.go:7: no\nFAIL\texample.org/p\t0.1s\nok  \texample.org/q": 2,
+		"FAIL: test_a (t.A)\n---\nERROR: test_b (t.A)\nFAILED (failures=1, errors=1)":                  1,
+		"FAILED t.py::test_a - assert 1 == 2\n=== 1 failed, 2 passed in 0.1s ===":                      1,
+		"  ✕ adds numbers (3 ms)\n  ✓ starts\nTests:       3 failed, 1 passed":                         3,
+		"test tests::adds ... FAILED\ntest result: FAILED. 1 passed; 1 failed; 0 ignored":              1,
+		"Tests run: 3, Failures: 2, Errors: 0":                                                         2,
+		"test result: ok. 2 passed; 0 failed; 0 ignored":                                               0,
+		"FAILED (failures=0)": 1,
+		"All is well.":        0,
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			require.Equal(t, c.want, failedNames(c.text))
-		})
+		run := testsOf(text, false)
+		require.Equal(t, failing, run.Failing, text)
+		require.Equal(t, failing == 0, run.Passed, text)
 	}
 }
 
-func TestIsTest(t *testing.T) {
+// A run is the same if its failures and their messages are the same, whatever time it takes.
+func TestTestsOf_Which(t *testing.T) {
 	t.Parallel()
-	for _, command := range []string{"go test ./...", "cd x && python3 -m unittest", "npm test", "make test", "cargo test -q", ".venv/bin/pytest -q", "npx jest", "python manage.py test", "./manage.py test shop --keepdb", "uv run python -Wa manage.py test", "django-admin test"} {
-		require.True(t, isTest(commandsIn(command), nil), command)
+	const text = "--- FAIL: TestA (0.01s)\n    a_test.go:7: expected 3, got 4\nFAIL"
+	require.Equal(t, testsOf(text, true).Which, testsOf(strings.ReplaceAll(text, "0.01s", "3.2s"), true).Which)
+	require.NotEqual(t, testsOf(text, true).Which, testsOf(strings.ReplaceAll(text, "got 4", "got 5"), true).Which)
+	require.NotEqual(t, testsOf(text, true).Which, testsOf(strings.ReplaceAll(text, "TestA", "TestB"), true).Which)
+}
+
+func TestCheckOf(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]string{
+		"go test -v ./...": "go test ./...", "cd x && python3 -m unittest 2>&1 | tail -3": "python3 unittest", "npm test": "npm test", "make test": "make test",
+		"cargo test -q": "cargo test", ".venv/bin/pytest -q": ".venv/bin/pytest", "npx jest": "jest", "python manage.py test": "python manage.py test",
+		"./manage.py test shop --keepdb": "./manage.py test shop", "uv run python -Wa manage.py test": "python manage.py test",
+		"npm run test:unit": "npm run test:unit", "./gradlew :app:test": "./gradlew :app:test", "bundle exec rspec": "bundle exec rspec", "node --test": "node",
+		"": "", "cat test.py": "", "git commit -m 'run go test'": "", "go test ./... 'open": "", "make build": "", "ls tests": "",
+		"python manage.py testserver": "", "test -f x": "",
+	} {
+		require.Equal(t, want, checkOf(commandsIn(command), nil), command)
 	}
-	for _, command := range []string{"", "cat test.py", "git commit -m 'run go test'", "go test ./... 'open", "git commit -m 'go, test it'", "make build", "ls tests", "python manage.py testserver", "python manage.py migrate"} {
-		require.False(t, isTest(commandsIn(command), nil), command)
+	checks := checksOf("cd x && ./run.sh --all")
+	for _, command := range []string{"FAST=1 ./run.sh --all | tail", "timeout 60 ./run.sh --all -v", "cd x; uv run ./run.sh --all"} {
+		require.Equal(t, "./run.sh", checkOf(commandsIn(command), checks), command)
 	}
-	checks := checksOf("cd x && ./check.sh --all")
-	for _, command := range []string{"FAST=1 ./check.sh --all | tail", "timeout 60 ./check.sh --all -v", "cd x; uv run ./check.sh --all"} {
-		require.True(t, isTest(commandsIn(command), checks), command)
-	}
-	require.Empty(t, checksOf("cd x && 'my check.sh'"))
-	for _, command := range []string{"cd x", "cat check.sh", "git commit -m './check.sh --all'", "./check.sh --all; echo 'open"} {
-		require.False(t, isTest(commandsIn(command), checks), command)
+	require.Empty(t, checksOf("cd x && 'my run.sh'"))
+	for _, command := range []string{"cd x", "cat run.sh", "git commit -m './run.sh --all'", "./run.sh --all; echo 'open"} {
+		require.Empty(t, checkOf(commandsIn(command), checks), command)
 	}
 }
 
-func TestIsTestFile(t *testing.T) {
+func TestJudging(t *testing.T) {
 	t.Parallel()
 	for file := range strings.FieldsSeq("p_test.go t/test_p.py tests/conftest.py pkg/foo_test.py shop/tests.py a.test.ts a.test.jsx a.spec.mjs __tests__/a.js " +
 		"src/test/java/x/FooTest.java src/test/kotlin/FooTest.kt spec/a_spec.rb tests/it.rs src/lib_test.rs foo_test.cc FooTests.swift test/x_test.exs " +
-		"test/w_test.dart FooTest.cs tests/FooTest.php") {
-		require.True(t, isTestFile(file), file)
+		"test/w_test.dart FooTest.cs tests/FooTest.php testdata/golden.txt fixtures/a.json __snapshots__/a.snap pytest.ini jest.config.js conftest.py") {
+		require.True(t, judging.MatchString(file), file)
 	}
-	for file := range strings.FieldsSeq("p.go src/testutil.go testdata/golden.txt docs/testing.md latest/a.py contests.py") {
-		require.False(t, isTestFile(file), file)
+	for file := range strings.FieldsSeq("p.go src/testutil.go docs/testing.md latest/a.py contests.py Makefile package.json src/inspect.go") {
+		require.False(t, judging.MatchString(file), file)
 	}
 }
 

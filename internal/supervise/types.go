@@ -76,6 +76,7 @@ type Event struct {
 	Text    string `json:"text,omitempty"`    // message, answer or error
 
 	commands []command // of a shell tool; nil: unknown
+	check    string    // the tests that the commands run; empty: none that are known
 	numbers  []float64 // of the answer
 
 	Failed bool          `json:"failed,omitempty"` // the tool returned an error
@@ -106,11 +107,7 @@ type Edit struct {
 	Removed int    `json:"removed"`
 	Plus    uint64 `json:"plus,omitempty"`  // digest of the added lines
 	Minus   uint64 `json:"minus,omitempty"` // digest of the removed lines
-	// Changes of the number of tests, checks and skips in a test file; negative: removed.
-	TestFile bool `json:"test_file,omitempty"`
-	Tests    int  `json:"tests,omitempty"`
-	Checks   int  `json:"checks,omitempty"`
-	Skips    int  `json:"skips,omitempty"`
+	judges  bool   // of a file by which tests judge
 }
 
 // Verdict is the result of an analysis.
