@@ -15,13 +15,15 @@ func digest(text string) uint64 {
 	return h.Sum64()
 }
 
+const unit = `(?:d|h|m|[mnuµ]?s|min(?:ute)?s?|sec(?:ond)?s?|hours?|days?)`
+
 var (
 	// volatile matches what differs between equal answers: times, durations, hashes, addresses and temporary paths.
-	volatile = regexp.MustCompile(`\(?\b(?:\d+(?:[-:/]\d+){2,}(?:[T ]\d+(?::\d+)+)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?` +
-		`|(?:\d+(?:\.\d+)? ?(?:d|h|m|[mnuµ]?s|min(?:ute)?s?|sec(?:ond)?s?|hours?|days?))+` +
+	volatile = regexp.MustCompile(`\(?\b(?:\d+(?:[-:/]\d+){2,}(?:T\d+(?::\d+)+)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?|(?:\d+(?:\.\d+)?` + unit + `)+` +
 		`|0x[0-9a-fA-F]+|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|(?:\d+[a-f]|[a-f]+\d)[0-9a-f]{5,}|cached)\b\)?` +
 		`|/(?:tmp|var/folders)/[^\s"',;:)\]}]*`)
-	number = regexp.MustCompile(`\b\d+(?:\.\d+)?`)
+	twoWords = regexp.MustCompile(`^\W*\d+(?:\.\d+)?` + unit + `\W*$`) // a duration, without its space
+	number   = regexp.MustCompile(`\b\d+(?:\.\d+)?`)
 )
 
 // maxNumbers is the number of numbers that are followed in one answer. In a longer answer each number counts as text.
@@ -29,29 +31,39 @@ const maxNumbers = 200
 
 // templateOf returns a digest of a tool's answer without its volatile parts and its numbers, and the numbers.
 func templateOf(text string) (uint64, []float64) {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		b.WriteString(steady(line))
-	}
+	words := steady(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`()[]{}<>"'`, r) }))
+	masked := make([]string, len(words))
 	var numbers []float64
-	masked := number.ReplaceAllStringFunc(b.String(), func(digits string) string {
-		n, _ := strconv.ParseFloat(digits, 64) // a number out of range becomes infinite
-		numbers = append(numbers, n)
-		return "#"
-	})
-	if len(numbers) > maxNumbers {
-		masked, numbers = b.String(), nil
+	for i, word := range words {
+		masked[i] = number.ReplaceAllStringFunc(word, func(digits string) string {
+			n, _ := strconv.ParseFloat(digits, 64) // a number out of range becomes infinite
+			numbers = append(numbers, n)
+			return "#"
+		})
 	}
-	words := strings.FieldsFunc(masked, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`()[]{}<>,;"'`, r) })
-	return digest(strings.Join(words, " ")), numbers
+	if len(numbers) > maxNumbers {
+		masked, numbers = words, nil
+	}
+	return digest(strings.Join(masked, " ")), numbers
 }
 
-// steady returns a line without its volatile parts.
-func steady(line string) string {
-	if strings.ContainsAny(line, "0123456789") || strings.Contains(line, "cached") || strings.Contains(line, "/tmp/") { // for speed
-		return volatile.ReplaceAllString(line, "")
+// steady returns words without their volatile parts.
+func steady(words []string) []string {
+	kept := make([]string, 0, len(words))
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		switch digits := strings.ContainsAny(word, "0123456789"); {
+		case digits && i+1 < len(words) && twoWords.MatchString(word+words[i+1]):
+			i++
+			continue
+		case digits, strings.Contains(word, "cached"), strings.Contains(word, "/tmp/"): // for speed
+			word = volatile.ReplaceAllString(word, "")
+		}
+		if word != "" {
+			kept = append(kept, word)
+		}
 	}
-	return line
+	return kept
 }
 
 // series follows the numbers in the answers of one call.
@@ -119,6 +131,6 @@ func isExit(line string) bool {
 }
 
 func sentenceOf(line string) string {
-	words := strings.Fields(places.ReplaceAllString(steady(cut(line, maxText)), ""))
-	return cut(strings.Join(words, " "), maxCommand/2)
+	text := strings.Join(steady(strings.Fields(cut(line, maxText))), " ")
+	return cut(strings.Join(strings.Fields(places.ReplaceAllString(text, "")), " "), maxCommand/2)
 }

@@ -103,6 +103,9 @@ var (
 
 // tapReport reads the Test Anything Protocol. The tests must be as many as planned.
 func tapReport(text string) *report {
+	if !strings.Contains(text, "1..") && !strings.Contains(text, "TAP version") { // for speed
+		return nil
+	}
 	plan, tests := tapPlan.FindStringSubmatch(text), tapLine.FindAllStringSubmatch(text, -1)
 	if plan == nil && !strings.Contains(text, "TAP version") {
 		return nil
