@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Shadow is a separate repository for the agent's work tree, with its own index, objects and configuration. Shadow
@@ -245,8 +247,7 @@ func (s *Shadow) KeepBytes() error {
 // Take updates the index from the work tree, without ignored files, and returns its tree.
 func (s *Shadow) Take(ctx context.Context) (Snapshot, error) {
 	_ = os.Remove(s.Index + ".lock")
-	var names bytes.Buffer
-	err := s.Stream(ctx, nil, &names, "ls-files", "-z", "--modified", "--deleted", "--others", "--exclude-standard")
+	names, err := s.changes(ctx)
 	if err != nil {
 		return Snapshot{}, err
 	}
@@ -255,7 +256,7 @@ func (s *Shadow) Take(ctx context.Context) (Snapshot, error) {
 		return Snapshot{}, err
 	}
 	snap := Snapshot{}
-	changed := s.choose(ctx, names.Bytes(), links, &snap)
+	changed := s.choose(ctx, names, links, &snap)
 	if changed.behind.Len() > 0 {
 		if err := s.Stream(ctx, &changed.behind, nil, "update-index", "--force-remove", "-z", "--stdin"); err != nil {
 			return snap, err
@@ -269,6 +270,17 @@ func (s *Shadow) Take(ctx context.Context) (Snapshot, error) {
 	}
 	snap.Tree, err = s.Run(ctx, "write-tree", "--missing-ok")
 	return snap, err
+}
+
+// changes returns the paths of files that differ from the index or that it lacks, each with a zero byte. Two processes take half the time
+// of one, since each looks at all files or folders.
+func (s *Shadow) changes(ctx context.Context) ([]byte, error) {
+	var tracked, others bytes.Buffer
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() error { return s.Stream(ctx, nil, &tracked, "ls-files", "-z", "--modified", "--deleted") })
+	both.Go(func() error { return s.Stream(ctx, nil, &others, "ls-files", "-z", "--others", "--exclude-standard") })
+	err := both.Wait()
+	return append(tracked.Bytes(), others.Bytes()...), err
 }
 
 // choose selects the files of a snapshot. Files that are too large or unreadable are left out. Files of inner

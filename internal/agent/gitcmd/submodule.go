@@ -72,10 +72,9 @@ func (s *Shadow) recorded(ctx context.Context, list ...string) (map[string]strin
 	}
 	commits := map[string]string{}
 	for entry := range bytes.SplitSeq(all.Bytes(), []byte{0}) {
-		kind, path, _ := strings.Cut(string(entry), "\t")
-		fields := strings.Fields(strings.Replace(kind, " commit ", " ", 1))
-		if len(fields) > 1 && fields[0] == "160000" {
-			commits[path] = fields[1]
+		if link, ok := bytes.CutPrefix(entry, []byte("160000 ")); ok {
+			kind, path, _ := strings.Cut(strings.TrimPrefix(string(link), "commit "), "\t")
+			commits[path], _, _ = strings.Cut(kind, " ")
 		}
 	}
 	return commits, nil
