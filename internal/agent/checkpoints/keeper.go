@@ -113,6 +113,7 @@ type state struct {
 
 	RunID      string `json:"run_id"`
 	Transcript int64  `json:"transcript"`
+	HeadRef    string `json:"head_ref"`
 }
 
 // Open returns a keeper of a workspace that is ready for the agent.
@@ -308,7 +309,8 @@ func (k *Keeper) news(ctx context.Context, c *taken, at moment) bool {
 	}
 	c.said.RunID, c.said.Transcript, c.said.FilesOnly = at.run, at.length, k.cfg.Ended
 	c.said.RunningCall, c.said.ToolCall, c.said.TakenAt = at.running, at.completed, time.Now().UTC()
-	return c.commit != k.state.Commit || c.said.Transcript != k.state.Transcript && k.state.Last > 0
+	moved := c.said.Transcript != k.state.Transcript || c.said.HeadRef != k.state.HeadRef // the commit has neither
+	return c.commit != k.state.Commit || moved && k.state.Last > 0
 }
 
 // send sends a checkpoint under the next number.
@@ -394,6 +396,6 @@ func (k *Keeper) settle(ctx context.Context, c taken, err error) error {
 	}
 	clear(k.told)
 	k.state.Commit = c.commit
-	k.state.RunID, k.state.Transcript = c.said.RunID, c.said.Transcript
+	k.state.RunID, k.state.Transcript, k.state.HeadRef = c.said.RunID, c.said.Transcript, c.said.HeadRef
 	return k.save()
 }

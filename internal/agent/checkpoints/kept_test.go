@@ -1,9 +1,11 @@
 package checkpoints_test
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -122,4 +124,38 @@ func TestKeep_LocksOfKilledProcessesAreRemoved(t *testing.T) {
 	work, _ := r.restored()
 	require.Equal(t, "staged", r.git(work, "show", ":staged.txt"))
 	require.Equal(t, r.git(r.work, "for-each-ref", "refs/heads"), r.git(work, "for-each-ref", "refs/heads"))
+}
+
+// Git is asked for HEAD and the refs only after a change of their files.
+func TestKeep_ReadsRefsAgainThatChanged(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "sha1")
+	first := r.git(r.work, "rev-parse", "HEAD")
+	r.git(r.work, "commit", "--allow-empty", "-m", "second")
+	second, old := r.git(r.work, "rev-parse", "HEAD"), time.Now().Add(-time.Hour)
+	k := r.open()
+	for _, change := range []func(){
+		func() { r.git(r.work, "branch", "other", first) },
+		func() { r.git(r.work, "update-ref", "refs/heads/other", second) },
+		func() { // as cp -p does
+			r.put(r.work, ".git/refs/heads/other", first+"\n")
+			require.NoError(t, os.Chtimes(filepath.Join(r.work, ".git/refs/heads/other"), old, old))
+		},
+		func() { r.git(r.work, "branch", "-m", "other", "deep/er") },
+		func() { r.git(r.work, "pack-refs", "--all") },
+		func() { r.git(r.work, "branch", "--force", "deep/er", second) },
+		func() { r.git(r.work, "pack-refs", "--all") },
+		func() { r.git(r.work, "checkout", "deep/er") },
+		func() { r.git(r.work, "checkout", "--detach") },
+		func() { r.git(r.work, "commit", "--allow-empty", "-m", "third") },
+		func() { r.git(r.work, "checkout", branch) },
+		func() { r.git(r.work, "branch", "-D", "deep/er") },
+	} {
+		change()
+		r.keep(k)
+		work, from := r.restored()
+		require.Equal(t, r.git(r.work, "for-each-ref", "refs/heads"), r.git(work, "for-each-ref", "refs/heads"))
+		head := []string{from.From.Head, cmp.Or(from.From.HeadRef, "HEAD")}
+		require.Equal(t, strings.Split(r.git(r.work, "rev-parse", "HEAD", "--symbolic-full-name", "HEAD"), "\n"), head)
+	}
 }

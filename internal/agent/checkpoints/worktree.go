@@ -166,6 +166,7 @@ type Given struct {
 func Give(ctx context.Context, g Given) (number int, err error) {
 	err = statefile.Save(filepath.Join(g.Dir, stateName), state{
 		Opened: true, Begun: g.Newest, Last: g.From.Number, Commit: g.From.Commit, RunID: g.From.RunID, Transcript: g.From.Transcript,
+		HeadRef: headsRefs + g.Branch,
 	})
 	if err != nil {
 		return 0, err
