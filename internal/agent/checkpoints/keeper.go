@@ -343,16 +343,16 @@ func (k *Keeper) send(ctx context.Context, c taken) error {
 	return nil
 }
 
-// pack begins the next checkpoint, and writes its pack.
+// pack begins the next checkpoint, and writes its pack while it counts the files.
 func (k *Keeper) pack(ctx context.Context, c *taken, base string) (size int64, err error) {
 	k.state.Begun++
-	if err = k.save(); err == nil {
-		err = k.taker.count(ctx, c)
-	}
-	if err != nil {
+	if err = k.save(); err != nil {
 		return 0, err
 	}
-	return k.taker.writePack(ctx, k.path(packName), c.commit, base)
+	counted := make(chan error, 1)
+	go func() { counted <- k.taker.count(ctx, c) }()
+	size, err = k.taker.writePack(ctx, k.path(packName), c.commit, base)
+	return size, cmp.Or(<-counted, err)
 }
 
 // base returns the commit that the next pack builds on; empty: the next checkpoint is a keyframe.
