@@ -72,7 +72,7 @@ func (t *taker) count(ctx context.Context, c *taken) error {
 // operation, also where no file of Git tells of one, for example after git stash pop.
 func (t *taker) index(ctx context.Context, c *taken) string {
 	if c.at.index == "" || c.said.GitState {
-		t.kept.index = newest{}
+		t.kept.index = newest[string]{}
 		return ""
 	}
 	tree, err := t.kept.index.of(c.at.stamp+" "+c.at.commit, func() (string, error) { return t.readIndex(ctx, c.at) })

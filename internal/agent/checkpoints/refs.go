@@ -36,19 +36,30 @@ func (t *taker) refs(ctx context.Context, own gitcmd.Git, c *taken, s *gitState)
 // listed returns the lines of the branches and the stash. Of more than [maxRefs] branches these are the first ones by name, and that of
 // the head.
 func (t *taker) listed(ctx context.Context, own gitcmd.Git, c *taken) (string, error) {
-	const line = "--format=%(objectname) %(refname)"
-	all, err := own.Run(ctx, "for-each-ref", "--count="+strconv.Itoa(maxRefs), line, "refs/heads", "refs/stash")
-	if err != nil || all == "" {
+	first, err := t.kept.listed.of(refsStamp(t.work), func() (string, error) {
+		return own.Run(ctx, "for-each-ref", "--count="+strconv.Itoa(maxRefs), refLine, "refs/heads", stashRef)
+	})
+	if err != nil || first == "" {
 		return "", err
 	}
-	cut := strings.Count(all, "\n") == maxRefs-1
+	all := first
 	if ref := c.said.HeadRef; ref != "" && !strings.Contains(all+"\n", " "+ref+"\n") {
 		all = c.said.Head + " " + ref + "\n" + all
 	}
-	if !cut {
-		return all, nil
+	if strings.Count(first, "\n") == maxRefs-1 {
+		return t.firstOfMany(ctx, own, c, all)
 	}
-	if stash, _ := own.Run(ctx, "for-each-ref", line, "refs/stash"); !strings.HasSuffix(all, stash) {
+	return all, nil
+}
+
+const (
+	refLine  = "--format=%(objectname) %(refname)"
+	stashRef = "refs/stash"
+)
+
+// firstOfMany adds the stash to the lines of the first branches, and records how many are left out.
+func (t *taker) firstOfMany(ctx context.Context, own gitcmd.Git, c *taken, all string) (string, error) {
+	if stash, _ := own.Run(ctx, "for-each-ref", refLine, stashRef); !strings.HasSuffix(all, stash) {
 		all += "\n" + stash
 	}
 	each, err := own.Run(ctx, "for-each-ref", "--format=.", headsRefs)

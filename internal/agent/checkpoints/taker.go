@@ -1,16 +1,14 @@
 package checkpoints
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
 	"github.com/omoi-dev/omoi/internal/agent/track"
@@ -43,13 +41,19 @@ type taker struct {
 }
 
 // kept is what Git is slow to return and has not changed. Its objects are in the newest checkpoint, so that no Prune deletes them.
-type kept struct{ index, refs, state newest }
+type kept struct {
+	head                       newest[head]
+	listed, index, refs, state newest[string]
+}
 
 // newest is the newest result of a function of key.
-type newest struct{ key, value string }
+type newest[T any] struct {
+	key   string
+	value T
+}
 
 // of returns the result for a key. Neither an error nor the result for an empty key is kept.
-func (n *newest) of(key string, get func() (string, error)) (string, error) {
+func (n *newest[T]) of(key string, get func() (T, error)) (T, error) {
 	if key != "" && n.key == key {
 		return n.value, nil
 	}
@@ -57,7 +61,7 @@ func (n *newest) of(key string, get func() (string, error)) (string, error) {
 	if err != nil {
 		key = ""
 	}
-	*n = newest{key, value}
+	*n = newest[T]{key, value}
 	return value, err
 }
 
@@ -149,24 +153,30 @@ func (t *taker) head(ctx context.Context) head {
 	if !t.shadow.Own {
 		return head{}
 	}
+	h, err := t.kept.head.of(refsStamp(t.work), func() (head, error) { return t.readHead(ctx) })
+	if err != nil {
+		return head{}
+	}
+	h.stamp = stamp(h.index)
+	return h
+}
+
+// readHead is head without the stamp.
+func (t *taker) readHead(ctx context.Context) (head, error) {
 	text, err := gitcmd.Repository(t.work).Run(ctx, "rev-parse", "--path-format=absolute", "--git-path", "index", "--absolute-git-dir",
 		"HEAD^{commit}", "--symbolic-full-name", "HEAD")
 	lines := strings.Split(text, "\n")
 	if err != nil || len(lines) != 4 {
-		return head{}
+		return head{}, cmp.Or(err, errors.New("git rev-parse: unexpected output"))
 	}
 	h := head{index: lines[0], folder: lines[1], commit: lines[2], ref: lines[3]}
 	switch {
 	case t.branch != "":
-		h.ref = "refs/heads/" + t.branch
+		h.ref = headsRefs + t.branch
 	case h.ref == "HEAD":
 		h.ref = ""
 	}
-	var stat unix.Stat_t
-	if unix.Lstat(h.index, &stat) == nil { // programs can set Mtim back, but not Ctim
-		h.stamp = fmt.Sprint(stat.Mtim.Nano(), stat.Ctim.Nano(), stat.Size, stat.Ino)
-	}
-	return h
+	return h, nil
 }
 
 // take takes a checkpoint. quiet reports whether the agent called and ended no tool since it was last asked.
