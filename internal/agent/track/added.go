@@ -1,9 +1,6 @@
 package track
 
-import (
-	"context"
-	"errors"
-)
+import "context"
 
 // Load returns the content of an object.
 func (t *Tracker) Load(ctx context.Context, id string) (string, error) {
@@ -20,25 +17,54 @@ func (t *Tracker) Added(ctx context.Context, before, now string, visit func(id, 
 		return err
 	}
 	defer t.unlock()
-	return t.objects.added(ctx, folder(before), folder(now), "", visit)
+	var err error
+	level := added{visit: visit}
+	for level.compare(folder(before), folder(now), ""); len(level.pairs) > 0 && err == nil; {
+		level, err = level.below(ctx, t.objects)
+	}
+	return err
 }
 
-func (o *objects) added(ctx context.Context, before, now *node, path string, visit func(id, path string)) error {
+// added has the folders of one depth that differ.
+type added struct {
+	visit func(id, path string)
+	pairs []pair
+}
+
+type pair struct {
+	before, now *node
+	path        string
+}
+
+// compare visits an entry that differs, and notes a folder.
+func (a *added) compare(before, now *node, path string) {
 	if same(before, now) || now.mode == modeModule {
-		return nil
+		return
 	}
-	visit(now.id, path)
+	a.visit(now.id, path)
 	if !now.isFolder() {
-		return nil
+		return
 	}
 	if !before.isFolder() {
 		before = &node{mode: modeFolder, all: map[string]*node{}}
 	}
-	err := errors.Join(o.read(ctx, before), o.read(ctx, now))
-	for name, one := range now.all {
-		if err == nil {
-			err = o.added(ctx, before.all[name], one, join(path, name), visit)
+	a.pairs = append(a.pairs, pair{before, now, path})
+}
+
+// below compares the entries of the folders.
+func (a *added) below(ctx context.Context, o *objects) (next added, err error) {
+	var folders []*node
+	for _, p := range a.pairs {
+		folders = append(folders, p.before, p.now)
+	}
+	next.visit = a.visit
+	if err := o.readAll(ctx, folders); err != nil {
+		return next, err
+	}
+	for _, p := range a.pairs {
+		for name, one := range p.now.all {
+			next.compare(p.before.all[name], one, join(p.path, name))
 		}
 	}
-	return err
+	return next, nil
 }

@@ -50,22 +50,43 @@ const unfinished = "tmp_obj_track_*"
 
 // load returns the content of an object.
 func (o *objects) load(ctx context.Context, id string) (content string, err error) {
-	err = o.cat.ask(ctx, id+"\n", func(out *bufio.Reader) error {
-		head, err := out.ReadString('\n')
-		if err != nil {
-			return err
-		}
-		fields := strings.Fields(head)
-		size, err := strconv.Atoi(fields[len(fields)-1])
-		if err != nil {
-			return fmt.Errorf("object %s", strings.TrimSpace(head))
-		}
-		b := make([]byte, size+1) // and a line break
-		_, err = io.ReadFull(out, b)
-		content = string(b[:size])
-		return err
+	err = o.loadAll(ctx, []string{id}, func(_ int, of string) error {
+		content = of
+		return nil
 	})
 	return content, err
+}
+
+// loadAll calls visit with the content of each object in order. One question for many objects takes a fraction of the time of many questions.
+func (o *objects) loadAll(ctx context.Context, ids []string, visit func(i int, content string) error) error {
+	return o.cat.ask(ctx, strings.Join(ids, "\n")+"\n", func(out *bufio.Reader) error {
+		for i := range ids {
+			content, err := nextObject(out)
+			if err == nil {
+				err = visit(i, content)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// nextObject reads the content of the next object.
+func nextObject(out *bufio.Reader) (string, error) {
+	head, err := out.ReadString('\n')
+	if err != nil {
+		return "", err
+	}
+	fields := strings.Fields(head)
+	size, err := strconv.Atoi(fields[len(fields)-1])
+	if err != nil {
+		return "", fmt.Errorf("object %s", strings.TrimSpace(head))
+	}
+	b := make([]byte, size+1) // and a line break
+	_, err = io.ReadFull(out, b)
+	return string(b[:size]), err
 }
 
 // store returns the ID of an object, and writes the object unless its ID is known or the object exists.

@@ -2,9 +2,12 @@ package track
 
 import (
 	"context"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -33,16 +36,24 @@ func same(a, b *node) bool {
 }
 
 // read reads the entries of a folder.
-func (o *objects) read(ctx context.Context, n *node) error {
-	if n.all != nil {
+func (o *objects) read(ctx context.Context, n *node) error { return o.readAll(ctx, []*node{n}) }
+
+// readAll reads the entries of folders.
+func (o *objects) readAll(ctx context.Context, folders []*node) error {
+	var ids []string
+	var unread []*node
+	for _, n := range folders {
+		if n.all == nil {
+			ids, unread = append(ids, n.id), append(unread, n)
+		}
+	}
+	if len(ids) == 0 {
 		return nil
 	}
-	content, err := o.load(ctx, n.id)
-	if err != nil {
+	return o.loadAll(ctx, ids, func(i int, content string) (err error) {
+		unread[i].all, err = parse(content, len(ids[i])/2)
 		return err
-	}
-	n.all, err = parse(content, len(n.id)/2)
-	return err
+	})
 }
 
 // find returns the entry of a path, nil if there is none.
@@ -149,12 +160,13 @@ func parse(content string, size int) (map[string]*node, error) {
 	all := map[string]*node{}
 	for content != "" {
 		head, rest, _ := strings.Cut(content, "\x00")
-		n := &node{}
 		mode, name, ok := strings.Cut(head, " ")
-		if _, err := fmt.Sscanf(mode, "%o", &n.mode); err != nil || !ok || len(rest) < size {
-			return nil, fmt.Errorf("damaged tree object")
+		kind, err := strconv.ParseUint(mode, 8, 32)
+		if err != nil || !ok || len(rest) < size {
+			return nil, errors.New("damaged tree object")
 		}
-		n.id, content = fmt.Sprintf("%x", rest[:size]), rest[size:]
+		n := &node{mode: uint32(kind), id: hex.EncodeToString([]byte(rest[:size]))}
+		content = rest[size:]
 		all[name] = n
 	}
 	return all, nil
