@@ -236,7 +236,7 @@ gapless: build temporal ## prove at full size that no event is lost or doubled; 
 
 .PHONY: drill
 drill: build temporal ## inject 300 faults at each provider, and write docs/FAILURES.md; OMOI_DRILL_SEED=n repeats a run
-	@OMOI_DRILL="$${OMOI_DRILL:-300}" OMOI_DRILL_OUT="$(CURDIR)/docs/FAILURES.md" $(GO) test -count=1 -timeout 3h -parallel 6 -run '^TestLeakDrill$$' -v ./internal/e2e
+	@OMOI_DRILL="$${OMOI_DRILL:-300}" OMOI_DRILL_OUT="$(CURDIR)/docs/FAILURES.md" .ci/in-memory $(GO) test -count=1 -timeout 3h -parallel 6 -run '^TestLeakDrill$$' -v ./internal/e2e
 
 .PHONY: crowd
 crowd: build temporal ## submit 200 tasks at once on a busy machine, and write docs/CROWD.md; OMOI_CROWD=n submits n
