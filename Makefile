@@ -182,7 +182,7 @@ ui-test: build temporal page-packages ## check that api/ui/dist is what web/page
 	@built=$$(mktemp -d); trap 'rm -rf "$$built"' EXIT; cd web/page && npx vite build --logLevel warn --outDir "$$built" && \
 	{ diff -r "$$built" ../../api/ui/dist || { echo "ui-test: api/ui/dist is out of date. Next: make ui, and commit it"; exit 1; }; }
 	@command -v chromium chromium-browser google-chrome >/dev/null || { echo "ui-test: SKIPPED the tests in a browser, no Chromium is here"; exit 0; }; \
-	cd web/page && time npm run --silent test:browser
+	cd web/page && time ../../.ci/in-memory npm run --silent test:browser
 
 .PHONY: ui-picture
 ui-picture: build temporal page-packages ## take pictures of six pages, light and dark, in dist/pictures, and those of README.md in docs/images
@@ -196,11 +196,11 @@ bench-ui: build temporal page-packages ## measure the budgets of the page in Chr
 .PHONY: clients-test
 clients-test: build temporal oapi-codegen typescript-client ## generate clients in TypeScript, Go and Python, and run a task by each; asks npm, pip and the Go proxy
 	@tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; python3 -m venv "$$tools"; "$$tools/bin/pip" install -q $(OPENAPI_PYTHON_CLIENT); \
-	ln -s $(BIN)/oapi-codegen "$$tools/bin/"; OMOI_TEST_GENERATORS="$$tools/bin" $(GO) test -count=1 -timeout 20m -run '^TestClients_' ./internal/e2e
+	ln -s $(BIN)/oapi-codegen "$$tools/bin/"; OMOI_TEST_GENERATORS="$$tools/bin" .ci/in-memory $(GO) test -count=1 -timeout 20m -run '^TestClients_' ./internal/e2e
 
 .PHONY: user-test
 user-test: build temporal ## as root: run the tests that care also as an ordinary user
-	@time .ci/user-test
+	@time .ci/in-memory .ci/user-test
 
 .PHONY: race
 race: ## run the packages with goroutines under the race detector, with codes instead of sentences

@@ -1,5 +1,5 @@
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,7 +22,9 @@ export class Omoi {
   private process: ChildProcess | undefined;
 
   /** key: authentication is on, and this is the first API key; it also signs JWTs. */
-  constructor(private readonly key = "", private readonly env: Record<string, string> = {}, private readonly flags: string[] = []) {}
+  constructor(private readonly key = "", private readonly env: Record<string, string> = {}, private readonly flags: string[] = []) {
+    chmodSync(this.home, 0o755); // as root, PostgreSQL runs as another user
+  }
 
   async start(program = join(root, "bin/omoi")): Promise<void> {
     if (!existsSync(this.repo)) {
@@ -35,7 +37,7 @@ export class Omoi {
     }
     const args = ["dev", ...(this.url === "" ? ["--port", "0", "--temporal-port", "0", "--ui-port", "0"] : ["--port", new URL(this.url).port, "--temporal-port", "0", "--ui-port", "0"]), ...this.flags];
     const started = spawn(program, args, {
-      env: { ...process.env, OMOI_HOME: this.home, OMOI_TEST_AGENT_HEARTBEAT_INTERVAL: "1s", ...this.env, ...(this.key === "" ? {} : { OMOI_API_AUTH_DISABLED: "false", OMOI_API_KEY: this.key, AUTH_JWT_SECRET_KEY: this.key }) }, stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, OMOI_HOME: this.home, OMOI_DEV_POSTGRES_DATA_ROOT: join(this.home, "data"), OMOI_TEST_AGENT_HEARTBEAT_INTERVAL: "1s", ...this.env, ...(this.key === "" ? {} : { OMOI_API_AUTH_DISABLED: "false", OMOI_API_KEY: this.key, AUTH_JWT_SECRET_KEY: this.key }) }, stdio: ["ignore", "pipe", "pipe"],
     });
     this.process = started;
     let said = "";
