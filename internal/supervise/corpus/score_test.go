@@ -79,7 +79,7 @@ func below(s, old *corpus.Score) []string {
 	return worse
 }
 
-const document = "../../../docs/GUARDIAN-RULES.md"
+const document = "../../../docs/GUARDIAN-SCORES.md"
 
 func record(t *testing.T, now *corpus.Score) {
 	t.Helper()
@@ -95,7 +95,7 @@ func record(t *testing.T, now *corpus.Score) {
 	require.NoError(t, os.WriteFile(document, []byte(before+"<!-- score -->\n"+table(now)+"<!-- /score -->"+after), 0o644))
 }
 
-// table returns the table of docs/GUARDIAN-RULES.md.
+// table returns the table of docs/GUARDIAN-SCORES.md.
 func table(s *corpus.Score) string {
 	var b strings.Builder
 	b.WriteString("| label | trajectories | called so | rightly | precision | recall |\n|---|---:|---:|---:|---:|---:|\n")
