@@ -86,7 +86,9 @@ test("a task that waits for another one offers no retry, which the server would 
     await page.locator(".task-title .status", { hasText: "Blocked" }).waitFor();
     await page.getByRole("button", { name: "Cancel…" }).waitFor();
     expect(await page.getByRole("button", { name: "Retry…" }).count()).toBe(0);
-    await page.locator(".why-line", { hasText: `to complete: ${first.key} is running.` }).waitFor();
+    await page.locator(".waits .why-line", { hasText: `to complete: ${first.key} is running.` }).waitFor();
+    expect(await page.textContent(".waits")).toMatch(/^Why it waits: .*Open (\S+), for which it waits\.$/);
+    expect(await page.locator(".waits").getByRole("link").getAttribute("href")).toBe(`/tasks/${first.key}`);
     await page.getByRole("link", { name: "Details" }).click();
     await page.getByRole("link", { name: `${first.key} First` }).click();
     await page.locator(".task-title h1", { hasText: "First" }).waitFor();

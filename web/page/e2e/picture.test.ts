@@ -64,6 +64,6 @@ test.skipIf(into === undefined)("28: pictures of a review", async () => {
     await page.getByRole("button", { name: "Comment on line 8 of the new file" }).click();
     await page.keyboard.type("A minute is short for builds. Read it from the config.");
     await page.keyboard.press("Control+Enter");
-    await page.getByRole("button", { name: "Send 1 comment…" }).waitFor();
+    await page.getByRole("button", { name: "Send 1 comment to the agent…" }).waitFor();
   });
 });

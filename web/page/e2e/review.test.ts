@@ -135,9 +135,10 @@ test("comments on lines reach a running agent as one message", async () => {
   await on(`/tasks/${task.key}/changes`, async ({ page, allow }) => {
     allow(/404/); // no files yet
     await shown(page, "limit.go");
-    const line = page.locator(".dl", { hasText: "var limit = 30" }), code = (await line.locator("code").boundingBox())!;
-    await line.locator("code").hover();
-    await page.mouse.click(code.x + 8, code.y + 10); // the + beside the code
+    await page.getByText("To comment on a line, choose its +.").waitFor();
+    const line = page.locator(".dl", { hasText: "var limit = 30" }), number = (await line.getByRole("button").last().boundingBox())!;
+    expect(await line.getByRole("button").last().evaluate((e) => getComputedStyle(e, "::before").content)).toBe('"+"'); // before the pointer is there
+    await page.mouse.click(number.x + 8, number.y + 10); // the + beside the number
     await page.keyboard.type("60, <b>please</b>");
     await page.keyboard.press("Control+Enter");
     await page.reload();
@@ -145,7 +146,7 @@ test("comments on lines reach a running agent as one message", async () => {
     await page.getByRole("button", { name: "Comment on the file" }).click();
     await page.keyboard.type("And a test");
     await page.getByRole("button", { name: "Add comment" }).click();
-    await page.getByRole("button", { name: "Send 2 comments…" }).click();
+    await page.getByRole("button", { name: "Send 2 comments to the agent…" }).click();
     const dialog = page.getByRole("dialog");
     expect(await dialog.textContent()).toContain("The agent waits, and gets all comments now, as one message.");
     await dialog.getByRole("button", { name: "Send 2 comments" }).dblclick();
@@ -188,7 +189,7 @@ test("comments on two comparisons are two messages, each with its receipt", asyn
   const task = await omoi.task("Two comparisons", [...twoWrites, { say: "One." }, wait, { say: "Two." }, sleepForever]);
   await on(`/tasks/${task.key}`, async ({ page }) => {
     const ids = await commentOnTwo(page, task);
-    await page.getByRole("button", { name: "Send 2 comments…" }).click();
+    await page.getByRole("button", { name: "Send 2 comments to the agent…" }).click();
     await page.getByRole("button", { name: "Send 2 comments", exact: true }).click();
     await page.locator("[data-message=acknowledged], [data-message=answered]").nth(1).waitFor({ timeout: 40_000 });
     expect((await page.locator("[data-receipt]").allTextContents()).map((text) => text.replace(/: asked [\d:]+/, ""))).toEqual(ids.map((id) => `Send 1 comment on base → checkpoint-${id} → one message to the agent`));
@@ -206,11 +207,11 @@ test("a comparison whose comments the server refuses keeps the receipt of the on
     allow(/503/);
     await page.route("**/comments", (route) => (route.request().postData()!.includes(`"to":"${other}"`)
       ? route.fulfill({ status: 503, contentType: "application/problem+json", json: { status: 503, title: "Unavailable", detail: "Not now." } }) : route.continue()));
-    await page.getByRole("button", { name: "Send 2 comments…" }).click();
+    await page.getByRole("button", { name: "Send 2 comments to the agent…" }).click();
     await page.getByRole("button", { name: "Send 2 comments", exact: true }).click();
     await page.locator("[data-receipt=refused]", { hasText: `Send 1 comment on base → checkpoint-${other}` }).waitFor();
     await page.locator("[data-receipt]", { hasText: `Send 1 comment on base → checkpoint-${one}` }).getByRole("link").waitFor();
-    await page.getByRole("button", { name: "Send 1 comment…" }).waitFor();
+    await page.getByRole("button", { name: "Send 1 comment to the agent…" }).waitFor();
     await page.unrouteAll();
   });
 });
@@ -224,7 +225,7 @@ test("comments on the work of a completed task start a new task", async () => {
     await page.keyboard.press("Enter");
     await page.keyboard.type("y instead");
     await page.keyboard.press("Control+Enter");
-    await page.getByRole("button", { name: "Send 1 comment…" }).click();
+    await page.getByRole("button", { name: "Send 1 comment to the agent…" }).click();
     await page.getByRole("button", { name: "Send 1 comment", exact: true }).click();
     const link = page.locator("[data-receipt] a");
     const next = (await link.getAttribute("href"))!.split("/").at(-1)!;
@@ -247,7 +248,7 @@ test("request changes starts a revision with the comments, approve publishes, an
     await page.getByRole("button", { name: "Request changes…" }).click();
     const dialog = page.getByRole("dialog");
     expect(await dialog.textContent()).toContain("With your comment on lines.");
-    expect(await dialog.textContent()).toContain("To keep the attempt running, go back and choose Send 1 comment.");
+    expect(await dialog.textContent()).toContain("To keep the attempt running, go back and choose Send 1 comment to the agent.");
     await dialog.getByRole("button", { name: "Request changes", exact: true }).dblclick();
     await page.locator("[data-receipt=carried_out]").waitFor();
     const second = await omoi.until(task, (t) => t.attempt_count === 2 && t.status === "running");

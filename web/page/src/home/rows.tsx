@@ -86,7 +86,7 @@ const TaskRow = memo(function TaskRow({ task }: { task: Task }): ReactNode {
       <span className="agent one-line muted small">{task.agent} · {task.provider}</span>
       <span className="tries muted small right">{task.attempt_count > 1 ? `attempt ${task.attempt_count}` : ""}</span>
       <Age task={task} />
-      <span className="why one-line muted small"><Text of={task.why} /></span>
+      <span className={`why one-line small ${["needs_you", "waiting"].includes(task.group) ? "" : "muted"}`}><Text of={task.why} /></span>
     </Link>
   );
 });

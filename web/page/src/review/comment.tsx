@@ -10,7 +10,7 @@ export function Comment({ task, draft }: { task: string; draft: Draft }): ReactN
     return (
       <div className="comment" data-draft={placeOf(draft)}>
         <div className="body grow"><Text of={draft.text} /></div>
-        <span className="muted small">{draft.sending ? "being sent" : "not sent"}</span>
+        <span className="muted small">{draft.sending ? "being sent" : "not sent yet"}</span>
         {!draft.sending && <button className="text" onClick={() => setDraft(task, draft.id, { open: true })}>Edit</button>}
         {!draft.sending && <button className="text" onClick={drop}>Delete</button>}
       </div>

@@ -64,6 +64,7 @@ function Head({ task, changes, file, pages, lines }: { task: Task; changes: Chan
       <h2>{file.old_path !== null && file.old_path !== file.path && <><code><Text of={file.old_path} /></code> → </>}<code><Text of={file.path} /></code></h2>
       <span className="muted">{verbOf(file.status)}</span>
       {may && <button className="text small" onClick={() => addDraft(task.id, { ...at, side: "new", line: 0, quote: "" })}>Comment on the file</button>}
+      {may && lines.length > 0 && <span className="muted small">To comment on a line, choose its +.</span>}
       {notes.map((note) => <p key={note} className="muted">{note}</p>)}
       {drafts.map((d) => <Comment key={d.id} task={task.id} draft={d} />)}
     </header>

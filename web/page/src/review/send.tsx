@@ -29,7 +29,7 @@ export function Send({ task, receipts, open }: Props): ReactNode {
       <span className="grow chips">
         {drafts.map((d) => <button key={d.id} className="text small" title={marked(d.text)} onClick={() => open(d)}><Text of={placeOf(d)} /></button>)}
       </span>
-      <button className="primary" onClick={() => ask(true)}>Send {word}…</button>
+      <button className="primary" onClick={() => ask(true)}>Send {word} to the agent…</button>
       {asked && <Confirm task={task} drafts={drafts} word={word} receipts={receipts} close={() => ask(false)} />}
     </section>
   );

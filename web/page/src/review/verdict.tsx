@@ -37,11 +37,12 @@ const hosted = /^([^/\s]+)\/([^/\s]+)$/;
 export function Verdict({ task, receipts }: { task: Task; receipts: ReceiptList }): ReactNode {
   const [verb, setVerb] = useState<Verb>(), may = useMay("write");
   const pull = task.pull_request_url === null && task.branch_name !== null && hosted.test(task.repo);
+  const writes = useDrafts(task.id).some(isWritten);
   const shown: Verb[] = [...(pull ? ["pull" as const] : []), ...(task.completed_at === null ? ["changes" as const, "approve" as const] : [])];
   return (
     <span className="spread" data-actions>
       {task.pull_request_url !== null && <Out to={task.pull_request_url} data-pull-request>pull request #{task.pull_request_number}</Out>}
-      {may && shown.map((v) => <button key={v} className={v === "approve" && task.status !== "running" ? "primary" : undefined} onClick={() => setVerb(v)}>{actions[v].word}</button>)}
+      {may && shown.map((v) => <button key={v} className={v === "approve" && task.status !== "running" && !writes ? "primary" : undefined} onClick={() => setVerb(v)}>{actions[v].word}</button>)}
       {verb !== undefined && <Confirm key={verb} verb={verb} task={task} receipts={receipts} close={() => setVerb(undefined)} />}
     </span>
   );
@@ -72,7 +73,7 @@ function Confirm({ verb, task, receipts, close }: { verb: Verb; task: Task; rece
       <ul>{action.effects.map((e) => <li key={e}>{e}</li>)}</ul>
       {verb === "pull" && <p className="muted small">Branch <code><Text of={task.branch_name ?? ""} /></code> of <Text of={task.repo} /></p>}
       {verb === "changes" && <label>What is missing or wrong<textarea rows={3} value={text} maxLength={20_000} onChange={(e) => setText(e.target.value)} /></label>}
-      {verb === "changes" && drafts.length > 0 && <p className="muted small">With {drafts.length === 1 ? "your comment" : `your ${drafts.length} comments`} on lines.{task.status === "running" && <> To keep the attempt running, go back and choose <b>Send {many(drafts.length, "comment")}</b>.</>}</p>}
+      {verb === "changes" && drafts.length > 0 && <p className="muted small">With {drafts.length === 1 ? "your comment" : `your ${drafts.length} comments`} on lines.{task.status === "running" && <> To keep the attempt running, go back and choose <b>Send {many(drafts.length, "comment")} to the agent</b>.</>}</p>}
       {verb === "approve" && drafts.length > 0 && <p className="bad small">Your comments are not sent with an approval. They stay here.</p>}
     </Dialog>
   );

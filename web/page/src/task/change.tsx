@@ -15,6 +15,10 @@ const settings: Record<string, (limit: number | undefined) => [before: string, s
 /** What ends the wait of a task: the setting of its project, if the page has it, or else the command that the server suggests. */
 export function Change({ task, next }: { task: Task; next: string }): ReactNode {
   const { code, limit } = task.queue_reason, project = task.key.slice(0, task.key.lastIndexOf("-"));
+  const other = /^omoi (?:why|retry) (\S+)$/.exec(next)?.[1];
+  if (other !== undefined && other !== task.id) {
+    return <>Open <Link to="/tasks/$id" params={{ id: other }}>{other}</Link>, for which it waits.</>;
+  }
   if (settings[code] === undefined || task.waiting_for.code !== "") {
     return <>Suggested command: <code className="span"><Text of={next} /></code></>;
   }

@@ -86,6 +86,7 @@ function Loaded({ task, id }: { task: Task; id: string }): ReactNode {
   const attempt = pinned ?? newest;
   const why = useQuery({ queryKey: ["why", task.id], queryFn: () => getWhy(task.id), refetchInterval: task.completed_at === null ? 5000 : false });
   const receipts = useReceipts(task);
+  const waits = task.status === "pending" && ["waiting", "suspended"].includes(why.data?.state ?? "");
   const tab = search.tab ?? "timeline", log = events.log(attempt);
   useRoot({ head: log.head, complete: String(log.head > 0 && log.missing().length === 0), conn: events.connection, doubles: log.doubles });
   useEffect(() => {
@@ -106,8 +107,10 @@ function Loaded({ task, id }: { task: Task; id: string }): ReactNode {
           <Live events={events} />
           <Actions task={task} receipts={receipts} asking={asking} ask={ask} />
         </div>
-        <p className="why-line"><Why of={why.data?.why ?? task.why} pull={task.pull_request_url} /></p>
-        {task.status === "pending" && why.data?.state === "waiting" && <p className="small" data-change><Change task={task} next={why.data.next} /></p>}
+        <div className={waits ? "notice waits" : undefined}>
+          <p className="why-line">{waits && <b>Why it waits: </b>}<Why of={why.data?.why ?? task.why} pull={task.pull_request_url} /></p>
+          {waits && <p data-change><Change task={task} next={why.data!.next} /></p>}
+        </div>
         <Facts task={task} log={events.log(newest)} />
         {task.attempts.length > 1 && <Attempts task={task} attempt={attempt} />}
         {pinned !== undefined && newest > attempt && newest > began && (
