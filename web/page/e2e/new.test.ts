@@ -143,14 +143,24 @@ test("11: the page says beforehand what will happen, and names similar open task
   await omoi.call("POST", `/api/v1/tasks/${twin.id}/cancel`, {});
 });
 
+test("an agent that waits for a message uses a slot of its project", async () => {
+  const { id } = await omoi.call<{ id: string }>("POST", "/api/v1/projects", { name: "Waits" });
+  const waiting = await omoi.task("Waits for a message", [{ wait_message: { timeout_s: 300 } }], { project_id: id, repo: undefined });
+  await omoi.until(waiting, (t) => t.group === "needs_you");
+  await on(`/tasks/new?project=${id}`, ({ page }) => page.getByText(/^The project uses 1 of \d+ slots; 0 tasks in its queue\.$/).waitFor());
+  await omoi.call("POST", `/api/v1/tasks/${waiting.id}/cancel`, {});
+});
+
 test("again with changes: the form begins with the values of a task", async () => {
-  const task = await omoi.task("Like this", [{ complete: {} }], { budget: { usd: 2, wall_clock_s: 90 }, priority: "LOW", execution_config: { script: JSON.parse(script), setup: "true", env: { TOKEN_OF_MINE: "v" } } });
+  const before = await omoi.task("Before", [{ complete: {} }]);
+  const task = await omoi.task("Like this", [{ complete: {} }], { dependencies: { depends_on: [before.id] }, budget: { usd: 2, wall_clock_s: 90 }, priority: "LOW", execution_config: { script: JSON.parse(script), setup: "true", env: { TOKEN_OF_MINE: "v" } } });
   await omoi.until(task, (t) => t.completed_at !== null);
   await on(`/tasks/${task.key}`, async ({ page }) => {
     await page.getByRole("button", { name: "More actions" }).click();
     await page.getByRole("link", { name: "New task from this one" }).click();
     await page.getByText("TOKEN_OF_MINE").waitFor();
     expect(await page.getByLabel("USD").inputValue()).toBe("2");
+    expect(await page.getByLabel("After tasks").inputValue()).toBe(before.key);
     await page.getByLabel("Title").fill("Like this, changed");
     await createButton(page).click();
     await page.locator(".task-title", { hasText: "Like this, changed" }).waitFor();

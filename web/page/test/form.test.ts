@@ -36,11 +36,11 @@ test("each field reaches its place in the request", () => {
 test("a form like a task sends the settings of the task again", () => {
   const task = {
     title: "t", description: "d", project_id: "p", agent: "scripted", provider: "local", mode: "implementation", priority: "LOW", max_retries: 2, validation_rounds: 0,
-    budget: { usd: 1, wall_clock_s: 90 }, dependencies: { depends_on: ["x"] }, execution_config: { script: { steps: [{ say: "hi" }] }, continuous: false, env: { A: "***" } },
+    budget: { usd: 1, wall_clock_s: 90 }, dependencies: { depends_on: ["x", "y"] }, execution_config: { script: { steps: [{ say: "hi" }] }, continuous: false, env: { A: "***" } },
   } as unknown as Task;
-  expect(requestOf(valuesOf(task))).toEqual({
+  expect(requestOf(valuesOf(task, [{ id: "x", key: "APP-12" } as Task]))).toEqual({
     title: "t", description: "d", project_id: "p", agent: "scripted", provider: "local", mode: "implementation", priority: "LOW", max_retries: 2,
-    budget: { usd: 1, wall_clock_s: 90 }, dependencies: { depends_on: ["x"] }, execution_config: { script: { steps: [{ say: "hi" }] }, continuous: false },
+    budget: { usd: 1, wall_clock_s: 90 }, dependencies: { depends_on: ["APP-12", "y"] }, execution_config: { script: { steps: [{ say: "hi" }] }, continuous: false },
   });
 });
 

@@ -66,12 +66,12 @@ const shown = (n: number | undefined): string => (n ? String(n) : "");
 const joined = (list: readonly string[] | null | undefined): string => (list ?? []).join("\n");
 const said = (of: boolean | undefined): string => (of === undefined ? "" : String(of));
 
-/** The values with which a task was created, for another one like it. */
-export function valuesOf(task: Task): Values {
+/** The values with which a task was created, for another one like it. after: the tasks that it started after, as far as they exist. */
+export function valuesOf(task: Task, after: Task[]): Values {
   const e = task.execution_config, seconds = task.budget.wall_clock_s;
   return {
     ...empty, description: task.description, title: task.title, project: task.project_id, agent: task.agent, provider: task.provider, mode: task.mode,
-    usd: shown(task.budget.usd), tokens: shown(task.budget.tokens), minutes: shown(seconds && seconds / 60), after: task.dependencies.depends_on.join(", "),
+    usd: shown(task.budget.usd), tokens: shown(task.budget.tokens), minutes: shown(seconds && seconds / 60), after: task.dependencies.depends_on.map((id) => after.find((t) => t.id === id)?.key ?? id).join(", "),
     command: joined(e.command), script: e.script === undefined ? "" : JSON.stringify(e.script, null, 2), priority: task.priority, retries: String(task.max_retries),
     validate: task.validation_rounds > 0 ? "true" : "", continuous: said(e.continuous), wait: said(e.wait_for_messages), tests: e.test_command ?? "", setup: e.setup ?? "",
     credentials: (e.credentials ?? []).join(", "), allowed: joined(e.allowed_paths), forbidden: joined(e.forbidden_paths), commands: joined(e.forbidden_commands),

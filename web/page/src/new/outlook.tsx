@@ -61,18 +61,15 @@ function limitsOf(preview: Preview, { budget, dependencies }: TaskRequest): stri
 
 /** What is ahead of the task, and what holds it back. */
 function Queue({ project, request }: { project: Project | undefined; request: TaskRequest }): ReactNode {
-  const { counts, organization, budget } = useAhead(project?.id ?? "");
-  const own = organization?.find((o) => o.id === project?.organization_id), limits = budget?.budget, used = budget?.used;
+  const { capacity, slots, budget } = useAhead(project?.id ?? ""), limits = budget?.budget, used = budget?.used;
   return (
     <ul>
-      {project !== undefined && counts !== undefined && (
-        <li>Tasks of the project: {grouped(counts.running + counts.checking)} running, {grouped(counts.waiting)} waiting; at most {grouped(project.max_concurrent_tasks)} hold a slot at once.</li>
-      )}
-      {own !== undefined && own.concurrency_limit !== null && <li>The organization uses {own.running_tasks} of {own.concurrency_limit} slots.</li>}
+      {slots !== undefined && <li>The project uses {grouped(slots.running_tasks)} of {many(slots.concurrency_limit, "slot")}; {many(slots.queued_tasks, "task")} in its queue.</li>}
+      {capacity !== undefined && capacity.concurrency_limit !== null && <li>The organization uses {capacity.running_tasks} of {capacity.concurrency_limit} slots.</li>}
       {limits?.usd ? <li>The project has used {usd(used!.usd, used!.cost_unknown)} of its {usd(limits.usd)}.</li> : null}
       {limits?.tokens ? <li>The project has used {count(used!.tokens)} of its {count(limits.tokens)} tokens.</li> : null}
       {project?.paused && <li className="s-needs">The project is paused: the task waits until a user resumes the project.</li>}
-      {own?.paused && <li className="s-needs">The server admits no task: the task waits.</li>}
+      {capacity?.paused && <li className="s-needs">The server admits no task: the task waits.</li>}
       {request.deadline_at !== undefined && <li>The deadline raises the task in the queue.</li>}
     </ul>
   );

@@ -9,6 +9,7 @@ import { newKey } from "../lib/key";
 import { sendByKey } from "../lib/keyboard";
 import { useMay, useOut, useSession } from "../lib/session";
 import { useSettled } from "../lib/settled";
+import { useTasksById } from "../lib/tasks";
 import { Text } from "../lib/text";
 import { useFaults } from "../lib/use-faults";
 import { useDraft } from "./draft";
@@ -22,20 +23,21 @@ export function NewTask(): ReactNode {
   const { from, project } = useSearch({ from: "/tasks/new" });
   const session = useSession(), may = useMay("write"), projects = useProjects();
   const source = useQuery({ queryKey: ["task", from], queryFn: () => getTask(from!), enabled: from !== undefined, staleTime: 60_000 });
+  const after = useTasksById(source.data?.dependencies.depends_on ?? []), failed = source.error ?? after.error;
   useEffect(() => {
     document.title = "New task · omoi";
   }, []);
   if (session !== undefined && !may) {
     return <div className="empty"><h1>New task</h1><p>Your key reads only. Next: sign in with a key that has the scope write.</p><p><Link to="/tasks">All tasks</Link></p></div>;
   }
-  if (source.error !== null) {
-    return <div className="empty" role="alert"><h1>New task</h1><p className="muted"><Text of={said(source.error)} /></p><p><Link to="/tasks/new">Begin with an empty form</Link></p></div>;
+  if (failed !== null) {
+    return <div className="empty" role="alert"><h1>New task</h1><p className="muted"><Text of={said(failed)} /></p><p><Link to="/tasks/new">Begin with an empty form</Link></p></div>;
   }
-  if (session === undefined || projects === undefined || from !== undefined && source.data === undefined) {
+  if (session === undefined || projects === undefined || from !== undefined && source.data === undefined || after.tasks === undefined) {
     return <p className="muted empty">Loading…</p>;
   }
   const first = projects.find((p) => p.id === project || p.key === project) ?? projects[0];
-  return <Form key={from ?? ""} like={source.data} begin={() => (source.data === undefined ? { ...empty, project: first?.id ?? "" } : valuesOf(source.data))} />;
+  return <Form key={from ?? ""} like={source.data} begin={() => (source.data === undefined ? { ...empty, project: first?.id ?? "" } : valuesOf(source.data, after.tasks!))} />;
 }
 
 function Form({ like, begin }: { like?: Task; begin: () => Values }): ReactNode {

@@ -1,5 +1,6 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
+import { useCapacity } from "../fleet/queries";
 import { api, getProjectBudget, getProjects, unwrap, type Project } from "../lib/api";
 import { keep, recall } from "../lib/kept";
 import type { TaskRequest } from "./form";
@@ -27,13 +28,8 @@ export function useIsolation(): Map<string, string[]> {
 
 /** What is ahead of a new task in a project. */
 export function useAhead(project: string) {
-  const counts = useQuery({
-    queryKey: ["ahead", project], enabled: project !== "", refetchInterval: 5000,
-    queryFn: () => unwrap(api.GET("/api/v1/tasks/counts", { params: { query: { project_id: [project] } } })),
-  }).data;
-  const organization = useQuery({ queryKey: ["organizations"], queryFn: () => unwrap(api.GET("/api/v1/organizations")), refetchInterval: 5000 }).data?.items;
-  const budget = useQuery({ queryKey: ["project-budget", project], enabled: project !== "", queryFn: () => getProjectBudget(project) }).data;
-  return { counts, organization, budget };
+  const capacity = useCapacity().data, budget = useQuery({ queryKey: ["project-budget", project], enabled: project !== "", queryFn: () => getProjectBudget(project) }).data;
+  return { capacity, slots: capacity?.projects.find((p) => p.id === project), budget };
 }
 
 /** Tasks of a project that have not ended, newest first. */

@@ -1,11 +1,11 @@
-import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
 import { useInfo } from "../banners";
-import { api, unwrap, type Task } from "../lib/api";
+import type { Task } from "../lib/api";
 import type { Schemas } from "@omoi/client";
 import { duration, usd, count } from "../lib/format";
+import { useTasksById } from "../lib/tasks";
 import { Clock, Text } from "../lib/text";
 
 /** What was asked, what explains the state, and where to look further. */
@@ -65,7 +65,7 @@ export function Details({ task, why }: { task: Task; why: Schemas["Explanation"]
 
 /** The tasks that must be completed first, by key and title. */
 function After({ ids }: { ids: string[] }): ReactNode {
-  const found = useQuery({ queryKey: ["tasks", "after", ids], queryFn: () => unwrap(api.GET("/api/v1/tasks", { params: { query: { id: ids, limit: ids.length } } })) }).data?.items;
+  const found = useTasksById(ids).tasks;
   return ids.map((id) => {
     const task = found?.find((t) => t.id === id);
     return <div key={id}><Link to="/tasks/$id" params={{ id: task?.key ?? id }}>{task === undefined ? id : <>{task.key} <Text of={task.title} /></>}</Link></div>;
