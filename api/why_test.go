@@ -41,14 +41,17 @@ func TestWhy_NamesMissingWorkersAndASilentTemporal(t *testing.T) {
 	look := func() (client.Explanation, client.Task) {
 		return w.why(made.ID), ok[client.Task](w.call(http.MethodGet, "/api/v1/tasks/"+made.ID, nil), http.StatusOK)
 	}
-	e, _ := look()
+	e, shown := look()
 	require.Equal(t, "omoi logs -f "+made.ID, e.Next)
+	for _, why := range []string{made.Why, e.Why, shown.Why} {
+		require.Equal(t, "Admitted; waiting for Temporal to start the workflow.", why, "no workflow has loaded the task")
+	}
 
 	down["workers"] = api.DownError{
 		Err: task.Errorf(task.CodeUnavailable, "No worker polls q: tasks are accepted and wait"), Next: "omoi worker",
 		NoTasks: true,
 	}
-	e, shown := look()
+	e, shown = look()
 	require.Equal(t, []any{explain.StandsWaiting, "omoi worker"}, []any{e.State, e.Next})
 	require.Equal(t, e.Why, shown.Why)
 	down["workers"] = api.DownError{

@@ -55,8 +55,10 @@ func whyPending(t task.Task) string {
 		return whyEnded(t) + starting(t)
 	case t.AttemptCount > 0: // lists know no attempts: the newest may have ended, or have no sandbox yet
 		return "The next attempt is starting."
-	case t.HoldsSlot:
+	case t.HoldsSlot && t.Loaded:
 		return "Admitted; creating branch and sandbox."
+	case t.HoldsSlot:
+		return "Admitted; waiting for Temporal to start the workflow."
 	}
 	return "Task accepted; waiting for admission."
 }

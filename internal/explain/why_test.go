@@ -18,7 +18,8 @@ func TestWhy_IsOneOrTwoSentences(t *testing.T) {
 	box, url := "abc", "https://example.org/1"
 	for want, row := range map[string]task.Task{
 		"waiting for admission": {Status: task.StatusPending},
-		"branch and sandbox":    {Status: task.StatusPending, HoldsSlot: true},
+		"start the workflow":    {Status: task.StatusPending, HoldsSlot: true},
+		"branch and sandbox":    {Status: task.StatusPending, HoldsSlot: true, Loaded: true},
 		"waits: no free":        {Status: task.StatusPending, HoldsSlot: true, WaitingFor: task.Reason{Code: task.ReasonHostsFull, Limit: 1, Provider: "docker"}},
 		"does not end it: The provider cannot tell whether the agent runs: Lost": {Status: task.StatusRunning, SandboxID: &box, WaitingFor: task.Reason{Code: task.ReasonAgentUnknown, Detail: "Lost."}},
 		"position 2":                            {Status: task.StatusPending, QueuePosition: &two, QueueReason: task.Reason{Code: task.ReasonProjectLimit, Used: 5, Limit: 5}},

@@ -26,7 +26,7 @@ func taskRecord(r db.ReadTaskRow) task.Task {
 		Execution: redact.Execution(row.ExecutionConfig), DependsOn: task.DependsOn{TaskIDs: r.DependsOn},
 		SandboxID: row.SandboxID, AssignedAgent: row.AssignedAgentID, Branch: row.BranchName, Base: row.BaseCommit,
 		Earlier: row.EarlierBranches, ForkedFrom: forkedFrom(row.ForkedFrom), PullURL: row.PullRequestUrl, PullNumber: row.PullRequestNumber, HoldsSlot: r.HoldsSlot, WaitingFor: task.ParseReason(r.WaitingFor),
-		QueuePosition: row.QueuePosition, QueueReason: task.ParseReason(string(row.QueueReason)), QueuedAt: row.QueuedAt, Score: row.Score,
+		QueuePosition: row.QueuePosition, QueueReason: task.ParseReason(string(row.QueueReason)), QueuedAt: row.QueuedAt, Score: row.Score, Loaded: row.FirstRunID != "",
 		Rounds: row.ValidationRounds, Attempts: []task.Attempt{}, Reviews: []task.Validation{}, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, AssignedAt: row.AssignedAt,
 		StartedAt: row.StartedAt, CompletedAt: row.CompletedAt, DeadlineAt: row.DeadlineAt,
 	}

@@ -73,6 +73,7 @@ test("12: a task that is accepted while Temporal does not answer waits, and star
   omoi.signal(/temporal/, "SIGSTOP");
   try {
     const task = await omoi.task("Accepted", [{ complete: {} }]);
+    expect(task.why).toBe("Admitted; waiting for Temporal to start the workflow.");
     await on(`/tasks/${task.key}`, async ({ page, allow }) => {
       allow(cut);
       await page.locator(".banner", { hasText: /^Temporal does not work: .+ Tasks continue when it works again\./ }).waitFor();
