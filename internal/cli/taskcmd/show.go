@@ -76,7 +76,7 @@ func (s *session) show(ctx context.Context, api *client.Client, t client.Task) e
 	if len(boxes) > 0 && len(boxes[0].Isolation) > 0 {
 		s.row("Isolation", render.Clean(render.Short(boxes[0].ID)+": "+strings.Join(boxes[0].Isolation, ", ")))
 	}
-	s.savedWork(s.say, t, boxes)
+	s.savedWork(ctx, api, t, boxes, s.say)
 	s.next(s.say, nextCommands(t, waits))
 	return nil
 }

@@ -124,11 +124,12 @@ func purpose(t client.Task, one client.SavedWork) string {
 }
 
 // savedWork prints a hint for attempts whose work is not on the branch, or is still being saved.
-func (s *session) savedWork(out printer, t client.Task, boxes []client.Sandbox) {
+func (s *session) savedWork(ctx context.Context, api *client.Client, t client.Task, boxes []client.Sandbox, out printer) {
 	var beside, saving []string
+	restored := restoredAttempts(ctx, api, t)
 	for _, b := range boxes {
 		switch n := strconv.Itoa(b.Attempt); {
-		case !besideBranch(t, b):
+		case !besideBranch(t, b), b.Salvage != nil && len(b.Salvage.Notes) == 0 && restored[b.Attempt]:
 		case b.Salvage == nil:
 			saving = append(saving, n)
 		default:
@@ -151,8 +152,30 @@ func (s *session) savedWork(out printer, t client.Task, boxes []client.Sandbox) 
 // savedWorkOf reads the sandboxes of a task and calls [session.savedWork]. On an error there is no hint.
 func (s *session) savedWorkOf(ctx context.Context, api *client.Client, t client.Task, out printer) {
 	if page, err := api.Sandboxes(ctx, client.SandboxFilter{TaskID: t.ID, Limit: pageLimit}); err == nil {
-		s.savedWork(out, t, page.Items)
+		s.savedWork(ctx, api, t, page.Items, out)
 	}
+}
+
+// restoredAttempts returns the attempts with whose last checkpoint a later attempt began: that one has their work. On an
+// error there are none.
+func restoredAttempts(ctx context.Context, api *client.Client, t client.Task) map[int]bool {
+	if !slices.ContainsFunc(t.Attempts, func(a client.Attempt) bool { return a.RestoredFrom != "" }) {
+		return nil
+	}
+	stored, err := api.Checkpoints(ctx, t.ID)
+	if err != nil {
+		return nil
+	}
+	restored, last := map[int]bool{}, map[int]client.Checkpoint{}
+	for _, c := range stored {
+		if c.Number > last[c.Attempt].Number {
+			last[c.Attempt] = c
+		}
+	}
+	for n, c := range last {
+		restored[n] = slices.ContainsFunc(t.Attempts, func(a client.Attempt) bool { return a.RestoredFrom == c.ID })
+	}
+	return restored
 }
 
 // besideBranch reports whether the work of a sandbox is not all on the branch.

@@ -109,6 +109,23 @@ func TestWork_WritesPatchesAndBundles(t *testing.T) {
 	}
 }
 
+// An attempt that began with the last checkpoint of an earlier one has the work of that one.
+func TestBesideBranch_RestoredByALaterAttempt(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	next := aTask(idA, task.StatusRunning)
+	next.Attempts = []client.Attempt{{Number: 1}, {Number: 2, RestoredFrom: "1.3"}}
+	f.tasks, f.checkpoints = []client.Task{next}, []client.Checkpoint{{ID: "1.3", Attempt: 1, Number: 3}, {ID: "1.2", Attempt: 1, Number: 2}}
+	salvage := task.Salvage{Kind: task.SalvageRef, Ref: "refs/omoi/rescue/x/1", Files: 2}
+	f.boxes = []client.Sandbox{{ID: "abcdefghijklmnopqrstuvwxyz", TaskID: idA, Attempt: 1, Provider: "local", State: task.SandboxGone, Salvage: &salvage}}
+	beside := func() bool { return strings.Contains(f.omoi("show", "-").out, "Not all work of attempt 1") }
+	require.False(t, beside())
+	next.Attempts[1].RestoredFrom = "1.2"
+	require.True(t, beside(), "a rewind left newer files")
+	next.Attempts[1].RestoredFrom, salvage.Notes = "1.3", []string{"\"huge\" was left out"}
+	require.True(t, beside(), "no checkpoint has what was left out")
+}
+
 // The hint about saved work appears for unpushed commits, and disappears after they are pushed.
 func TestBesideBranch(t *testing.T) {
 	t.Parallel()
