@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -98,11 +99,21 @@ func allPaused(t task.Task) bool { return t.QueueReason.Code == task.ReasonOrgan
 func whyCompleted(t task.Task) string {
 	switch {
 	case t.PullURL != nil:
-		return fmt.Sprintf("Completed after %s; the pull request is %s.", counted(t.AttemptCount, "attempt"), *t.PullURL)
+		return fmt.Sprintf("Completed after %s; the pull request is %s.", counted(t.AttemptCount, "attempt"), PullRequest(t))
 	case t.Branch != nil:
 		return fmt.Sprintf("Completed after %s; the branch is %s.", counted(t.AttemptCount, "attempt"), *t.Branch)
 	}
 	return fmt.Sprintf("Completed after %s.", counted(t.AttemptCount, "attempt"))
+}
+
+// PullRequest names the pull request of a task: by its address or, where no page shows it, by the command that does. It
+// is empty without a pull request.
+func PullRequest(t task.Task) string {
+	url := task.Deref(t.PullURL)
+	if strings.HasPrefix(url, "file:") {
+		return fmt.Sprintf("#%d, recorded in the local repository (see it with: omoi diff %s)", task.Deref(t.PullNumber), cmp.Or(t.Key, t.ID))
+	}
+	return url
 }
 
 // shown returns the first paragraph of the reason of the end. The rest is for developers of omoi.

@@ -9,6 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/event"
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -67,7 +68,7 @@ func (k *kit) rightNumber(ctx context.Context) (string, error) {
 		err = k.wrong("%d file edits have diffs, expected %d.", edits, exampleEdits)
 	}
 	return fmt.Sprintf("Its program printed %s; %d changes of files came with diffs; the branch is %s, the pull request %s.",
-		number, edits, text(t.Branch), *t.PullURL), err
+		number, edits, text(t.Branch), explain.PullRequest(t)), err
 }
 
 func text(s *string) string { return cmp.Or(task.Deref(s), "none") }

@@ -16,6 +16,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -74,8 +75,8 @@ func (c *copyOf) fetch(ctx context.Context) error {
 	}
 	if c.t.Base != nil {
 		if _, err := c.git(ctx, "cat-file", "-e", *c.t.Base+"^{commit}"); err != nil {
-			return task.Errorf(task.CodeConflict, "This working copy lacks commit %s, from which the task started: it is not a clone of %s, or behind it. Next: git fetch, or change to another folder",
-				(*c.t.Base)[:min(12, len(*c.t.Base))], render.Clean(c.t.Repo)).WithCause(err)
+			return task.Errorf(task.CodeConflict, "The task works on %s, and this working copy lacks commit %s, from which the task started: it is not a clone of that repository, or behind it. Next: %s",
+				render.Clean(c.t.Repo), (*c.t.Base)[:min(12, len(*c.t.Base))], c.rightCopy(ctx)).WithCause(err)
 		}
 	}
 	if on, err := c.git(ctx, "symbolic-ref", "--quiet", "--short", "HEAD"); err == nil && on == c.branch {
@@ -87,6 +88,22 @@ func (c *copyOf) fetch(ctx context.Context) error {
 			c.branch, render.Clean(c.t.Repo), gitError(err), render.Name(c.t.Key, c.t.ID)).WithCause(err)
 	}
 	return nil
+}
+
+// rightCopy returns the command that runs the checkout where the task works, or that updates the working copy.
+func (c *copyOf) rightCopy(ctx context.Context) string {
+	again, place := "omoi checkout "+render.Name(c.t.Key, c.t.ID), scm.Quoted(render.Clean(c.t.Repo))
+	bare := func() bool {
+		out, err := gitIn(ctx, c.t.Repo, "rev-parse", "--is-bare-repository")
+		return err != nil || out == "true"
+	}
+	switch {
+	case !filepath.IsAbs(c.t.Repo):
+		return "git fetch, or in a clone of " + render.Clean(c.t.Repo) + ": " + again
+	case bare():
+		return "git clone " + place + " <folder>, then in that folder: " + again
+	}
+	return "cd " + place + " && " + again
 }
 
 // forward fast-forwards the branch that is checked out.

@@ -129,7 +129,7 @@ func TestCheckout_OfABranchInAnotherFolder(t *testing.T) {
 
 func TestCheckout_RefusesOtherRepositories(t *testing.T) {
 	t.Parallel()
-	f, _ := hosted(t, task.StatusCompleted)
+	f, repo := hosted(t, task.StatusCompleted)
 	got := f.with(call{dir: t.TempDir()}, "checkout", "-")
 	require.Equal(t, exit.Usage, got.code)
 	require.Contains(t, got.err, "git clone")
@@ -139,7 +139,14 @@ func TestCheckout_RefusesOtherRepositories(t *testing.T) {
 	git(t, other, "commit", "--quiet", "--allow-empty", "-m", "Another project")
 	got = f.with(call{dir: other}, "checkout", "-")
 	require.Equal(t, exit.Failed, got.code)
-	require.Contains(t, got.err, "lacks commit")
+	require.Contains(t, got.err, "The task works on "+repo+", and this working copy lacks commit")
+	require.Contains(t, got.err, "Next: cd "+repo+" && omoi checkout 456789ab")
+	require.Contains(t, f.with(call{dir: repo}, "checkout", "-").out, "is on branch feature/x", "the next step works")
+	git(t, repo, "switch", "--quiet", "main")
+	git(t, repo, "config", "core.bare", "true")
+	require.Contains(t, f.with(call{dir: other}, "checkout", "-").err, "Next: git clone "+repo+" <folder>, then in that folder: omoi checkout 456789ab")
+	f.tasks[0].Repo = "octo/app"
+	require.Contains(t, f.with(call{dir: other}, "checkout", "-").err, "Next: git fetch, or in a clone of octo/app: omoi checkout 456789ab")
 	require.NotContains(t, git(t, other, "branch"), "feature/x")
 
 	f.tasks[0].Branch = nil

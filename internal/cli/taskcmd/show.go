@@ -115,7 +115,7 @@ func (s *session) showTask(t shown, waits bool) {
 		s.row("Forked from", render.Clean(from.TaskKey+", checkpoint "+from.Checkpoint))
 	}
 	s.row("Ticket", cmp.Or(t.ticketKey, t.TicketID))
-	s.row("Pull request", text(t.PullURL))
+	s.row("Pull request", render.Clean(explain.PullRequest(t.Task)))
 	s.row("Agent", fmt.Sprintf("%s (%s)", t.Agent, t.Mode))
 	s.row("Provider", t.Provider)
 	if t.SelfConnecting() {

@@ -6,8 +6,9 @@ import { now } from "../lib/clock";
 import { Dialog } from "../lib/dialog";
 import { many } from "../lib/format";
 import { newKey } from "../lib/key";
+import { Pull } from "../lib/pull";
 import { useMay } from "../lib/session";
-import { Out, Text } from "../lib/text";
+import { Text } from "../lib/text";
 import { failure, type Asked, type ReceiptList } from "../task/receipts";
 import { dropDrafts, isWritten, placeOf, useDrafts } from "./drafts";
 
@@ -41,7 +42,7 @@ export function Verdict({ task, receipts }: { task: Task; receipts: ReceiptList 
   const shown: Verb[] = [...(pull ? ["pull" as const] : []), ...(task.completed_at === null ? ["changes" as const, "approve" as const] : [])];
   return (
     <span className="spread" data-actions>
-      {task.pull_request_url !== null && <Out to={task.pull_request_url} data-pull-request>pull request #{task.pull_request_number}</Out>}
+      <Pull task={task} />
       {may && shown.map((v) => <button key={v} className={v === "approve" && task.status !== "running" && !writes ? "primary" : undefined} onClick={() => setVerb(v)}>{actions[v].word}</button>)}
       {verb !== undefined && <Confirm key={verb} verb={verb} task={task} receipts={receipts} close={() => setVerb(undefined)} />}
     </span>

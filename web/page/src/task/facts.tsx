@@ -7,6 +7,7 @@ import { getBudget, type Task } from "../lib/api";
 import { useNow } from "../lib/clock";
 import { age, count, duration, usd } from "../lib/format";
 import { Limit } from "../lib/limit";
+import { Pull } from "../lib/pull";
 import { Out, Text } from "../lib/text";
 import type { AttemptLog } from "../stream/store";
 import { Fields } from "../timeline/fields";
@@ -19,7 +20,7 @@ export function Facts({ task, log }: { task: Task; log: AttemptLog }): ReactNode
       {!final && <Life log={log} />}
       <Use task={task} />
       {task.branch_name !== null && <span className="aside">branch <code><Text of={task.branch_name} /></code></span>}
-      {task.pull_request_url !== null && <Out to={task.pull_request_url} data-pull-request>pull request #{task.pull_request_number}</Out>}
+      <Pull task={task} />
       {final && task.status !== "completed" && <Link to="." search={{ tab: "receipts" }}>where its work is</Link>}
       <span className="aside">agent {task.agent}, sandbox {task.sandbox_id !== null && <><code title={task.sandbox_id}>…{task.sandbox_id.slice(-6)}</code> </>}({task.provider})</span>
       {task.forked_from !== null && <span>fork of <Link to="/tasks/$id" params={{ id: task.forked_from.task_key }}>{task.forked_from.task_key}</Link> at {task.forked_from.checkpoint} <Link to="/compare" search={{ a: `${task.forked_from.task_key}:${task.forked_from.checkpoint.split(".")[0]}`, b: `${task.key}:1` }}>compare</Link></span>}
