@@ -55,7 +55,7 @@ func TestAFailureIsDiagnosedAndTold(t *testing.T) {
 	require.NotEmpty(t, d.Evidence)
 	why := r.omoi("why", made.ID)
 	require.Zero(t, why.code, why.stderr)
-	require.Contains(t, why.stdout, "failed: Failed after 1 attempt (agent_error): cannot find libfoo (event ")
+	require.Contains(t, why.stdout, "Failed after 1 attempt (agent_error): cannot find libfoo (event ")
 	require.Contains(t, why.stdout, "Diagnosis of attempt 1 by rules, confidence 0.5")
 	require.Contains(t, why.stdout, "Next: omoi retry")
 	require.Contains(t, r.omoi("sandbox", "events", made.ID, "--type", event.AgentError).stdout, "cannot find libfoo")

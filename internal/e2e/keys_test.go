@@ -41,7 +41,7 @@ func TestATaskByItsKey(t *testing.T) {
 	}
 	require.Contains(t, r.omoi("ps").stdout, "APP-2")
 	require.Contains(t, r.omoi("ticket", "show", "app-t1").stdout, "APP-1")
-	require.Contains(t, r.omoi("why", "app-2").stdout, "completed")
+	require.Contains(t, r.omoi("why", "app-2").stdout, "Completed after 1 attempt")
 	require.NotZero(t, r.omoi("show", "APP-3").code)
 	r.noLeaks()
 }

@@ -68,9 +68,14 @@ func (s *session) psTable(tasks []client.Task, none string) {
 	})
 }
 
-// waiting returns a short reason why a pending task is not running.
+// forMessage follows the status of a task whose agent waits.
+const forMessage = " (waiting for message)"
+
+// waiting returns a short reason why a task waits; empty if it does not.
 func waiting(t client.Task) string {
 	switch {
+	case t.Status == task.StatusRunning && t.Group == task.GroupNeedsYou:
+		return forMessage
 	case t.Status != task.StatusPending:
 		return ""
 	case t.Blocked != task.BlockedNone:

@@ -101,8 +101,8 @@ func WorkflowURL(info client.Info, taskID string) string {
 
 func (s *session) showTask(t shown, waits bool) {
 	st, status := s.style(), ""
-	if waits {
-		status = " (waiting for message)"
+	if waits && waiting(t.Task) == "" {
+		status = forMessage
 	}
 	s.row("Task", st.Bold(strings.TrimSpace(t.Key+"  "+t.ID)))
 	s.row("Title", render.OneLine(t.Title, 120))
@@ -129,7 +129,7 @@ func (s *session) showTask(t shown, waits bool) {
 		s.row("Deadline", t.DeadlineAt.Local().Format(time.DateTime))
 	}
 	s.row("Finished", moment(t.CompletedAt))
-	s.row("Retries", fmt.Sprintf("%d of %d", t.Retries, t.MaxRetries))
+	s.row("Retries", fmt.Sprintf("%d of %d automatic", t.Retries, t.MaxRetries))
 	s.row("Cleanup", cleanup(t))
 	s.row("Waits for", strings.Join(t.DependsOn.TaskIDs, " "))
 	if c := t.PendingCommand; c != nil {

@@ -97,6 +97,7 @@ func TestShow(t *testing.T) {
 		require.Contains(t, got.out, want)
 	}
 	require.Contains(t, got.out, "omoi logs -f 456789ab")
+	require.Contains(t, got.out, "of 3 automatic", "a retry that a user asks for does not count")
 	require.NotContains(t, got.out, "omoi cancel 456789ab", "it is asked for")
 	require.NotContains(t, got.out, "omoi send 456789ab", "nobody would hear it")
 	const work = "Not all work of attempt 1 is on the branch. Next: omoi work 456789ab\n"
@@ -162,6 +163,10 @@ func TestShow_WaitingAgent(t *testing.T) {
 		require.Contains(t, got.out, `omoi send 456789ab "<text>"`)
 	}
 	require.Equal(t, "1:1", f.afters[len(f.afters)-1], "only the newest event is asked for")
+	require.NotContains(t, f.omoi("ps").out, "waiting")
+	f.tasks[0].Group, f.events = task.GroupNeedsYou, []client.Event{anEvent(2, "agent.waiting", `{}`)}
+	require.Contains(t, f.omoi("ps").out, "running (waiting for message)")
+	require.Equal(t, 1, strings.Count(f.omoi("show", "-").out, "(waiting for message)"))
 }
 
 // The next commands of show fit the state of the task, without duplicates.

@@ -29,7 +29,7 @@ func (s *session) why(ctx context.Context, api *client.Client, t client.Task) er
 		return s.printJSON(e)
 	}
 	short := func(text string) string { return render.Clean(shortened(t, text)) }
-	s.say("%s: %s", s.style().Bold(e.State), short(e.Why))
+	s.say("%s", s.sentence(e.State, short(e.Why)))
 	s.showEvidence(e.Evidence, false)
 	if d := e.Diagnosis; d != nil {
 		d.Evidence = slices.DeleteFunc(d.Evidence, func(sign explain.Evidence) bool { return slices.Contains(e.Evidence, sign) })
@@ -40,6 +40,19 @@ func (s *session) why(ctx context.Context, api *client.Client, t client.Task) er
 	}
 	s.say("Next: %s", short(e.Next))
 	return nil
+}
+
+// sentence returns an explanation after the state of its task. The first part of many explanations names the state.
+func (s *session) sentence(state, why string) string {
+	if state == "" {
+		return why // of a newer server
+	}
+	for _, word := range []string{state, strings.ToUpper(state[:1]) + state[1:]} {
+		if before, after, found := strings.Cut(why, word); found && !strings.ContainsAny(before, ":;") {
+			return before + s.style().Bold(word) + after
+		}
+	}
+	return s.style().Bold(state) + ": " + why
 }
 
 // showEvidence prints events, with their task if ofTasks is set.

@@ -32,7 +32,7 @@ func TestWhy_ShowsTheNextCommand(t *testing.T) {
 	}
 	got := f.omoi("why", "-")
 	require.Zero(t, got.code, got.err)
-	require.Equal(t, `failed: Failed after 1 attempt (event 7 of attempt 1).
+	require.Equal(t, `Failed after 1 attempt (event 7 of attempt 1).
   event 7 of attempt 1  agent.error  no compiler
 Diagnosis of attempt 1 by rules, confidence 0.8: It failed.
   Likely cause: No compiler.
@@ -40,6 +40,14 @@ Diagnosis of attempt 1 by rules, confidence 0.8: It failed.
   Webhook pending after 2 attempts. the receiver answered 500
 Next: omoi retry 456789ab
 `, got.out)
+	for want, e := range map[string]client.Explanation{
+		"stuck: Attempt 1 is running.\n":         {State: explain.StandsStuck, Why: "Attempt 1 is running."},
+		"Task cancelled: wrong idea.\n":          {State: explain.StandsCancelled, Why: "Task cancelled: wrong idea."},
+		"suspended: Stopped: it is suspended.\n": {State: explain.StandsSuspended, Why: "Stopped: it is suspended."},
+	} {
+		f.why.State, f.why.Why = e.State, e.Why
+		require.True(t, strings.HasPrefix(f.omoi("why", "-").out, want), want)
+	}
 	f.tasks[0].ProjectID, f.why.Next = idB, "omoi project resume "+idB
 	require.Contains(t, f.omoi("why", "-").out, "Next: omoi project resume 456755cd\n")
 	var e client.Explanation

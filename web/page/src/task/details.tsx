@@ -53,7 +53,7 @@ export function Details({ task, why }: { task: Task; why: Schemas["Explanation"]
           {task.earlier_branches.length > 0 && <><dt>Earlier branches</dt><dd><Text of={task.earlier_branches.join(", ")} /></dd></>}
           <dt>Priority</dt><dd>{task.priority.toLowerCase()}</dd>
           <dt>Mode</dt><dd>{task.mode}{task.continuous && ", repeats its work until the checks pass"}</dd>
-          <dt>Retries</dt><dd>{task.retry_count} of {task.max_retries}</dd>
+          <dt>Retries</dt><dd>{task.retry_count} of {task.max_retries} automatic</dd>
           {task.dependencies.depends_on.length > 0 && <><dt>Starts after</dt><dd><After ids={task.dependencies.depends_on} /></dd></>}
           <dt>Suggested command</dt><dd><code>{why?.next ?? `omoi show ${task.key}`}</code></dd>
           <dt>Workflow</dt><dd><code>temporal{info !== undefined && ` -n ${info.temporal_namespace}`} workflow show -w task-{task.id}</code></dd>
