@@ -50,11 +50,11 @@ func (g *globals) demo(ctx context.Context, loaded *config.Loaded, timeout time.
 		return fmt.Errorf("create the log of the services: %w", err)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	err = g.demoWith(ctx, loaded, log, timeout)
+	info, err := g.demoWith(ctx, loaded, log, timeout)
 	switch {
 	case g.json:
 	case err == nil:
-		g.afterDemo(loaded.Home)
+		g.afterDemo(loaded.Home, info)
 	case exit.Code(err) != exit.Interrupted:
 		_, _ = fmt.Fprintf(g.stderr, "Log of the services: %s\n", path)
 	}
@@ -62,7 +62,7 @@ func (g *globals) demo(ctx context.Context, loaded *config.Loaded, timeout time.
 }
 
 // demoWith starts or finds the services, runs the demo, and stops what it started.
-func (g *globals) demoWith(ctx context.Context, loaded *config.Loaded, log *os.File, timeout time.Duration) error {
+func (g *globals) demoWith(ctx context.Context, loaded *config.Loaded, log *os.File, timeout time.Duration) (devstack.Info, error) {
 	lines := &render.Lines{Style: taskcmd.StyleOf(g.stdout, g.variable), Start: time.Now(), Heartbeats: true}
 	var printing sync.Mutex // the services report startup and shutdown from another goroutine
 	show := func(line string) {
@@ -88,7 +88,7 @@ func (g *globals) demoWith(ctx context.Context, loaded *config.Loaded, log *os.F
 	}
 	info, stop, err := services.Open(ctx)
 	if err != nil {
-		return err
+		return info, err
 	}
 	err = g.try(ctx, scenario.Config{API: client.New(info.APIURL, services.Key), Home: loaded.Home, Timeout: timeout}, []scenario.Scenario{
 		scenario.Demo(scenario.DemoOptions{Lines: lines, Show: show, History: func(ctx context.Context, taskID string) (int64, error) {
@@ -99,11 +99,15 @@ func (g *globals) demoWith(ctx context.Context, loaded *config.Loaded, log *os.F
 	if stopped := stop(); err == nil {
 		err = stopped
 	}
-	return err
+	return info, err
 }
 
-// afterDemo prints two commands as next steps.
-func (g *globals) afterDemo(home string) {
+// afterDemo prints two commands as next steps. info tells which process runs the services: another one still does.
+func (g *globals) afterDemo(home string, info devstack.Info) {
+	if info.PID != os.Getpid() {
+		_, _ = fmt.Fprintf(g.stdout, "\nNext: open %s/tasks, where omoi dev shows this task\n", info.APIURL)
+		return
+	}
 	again := calledAs(g.dir)
 	if user, err := os.UserHomeDir(); err != nil || home != filepath.Join(user, ".omoi") {
 		again = "OMOI_HOME=" + home + " " + again
