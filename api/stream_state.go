@@ -19,7 +19,7 @@ const stateInterval = 250 * time.Millisecond
 type stateFeed struct {
 	hello client.StreamHello
 	read  func(ctx context.Context) (taskState, error)
-	sent  map[string][]byte // content of the newest frame, by object
+	sent  map[string][]byte // what the newest frame said, by object
 	at    time.Time         // of the newest read
 }
 
@@ -80,11 +80,21 @@ func (s *stateFeed) sendState(ctx context.Context, p *pulse, last bool) error {
 	return p.out.send(text.Bytes())
 }
 
+// timeless returns a sandbox without what grows with time, which alone is no change.
+func timeless(b client.Sandbox) client.Sandbox {
+	b.SecondsAlive, b.Cost = 0, nil
+	return b
+}
+
 // frame writes the frame of an object, unless the reader has it.
 func (s *stateFeed) frame(out *bytes.Buffer, kind string, version int64, id string, object any) error {
 	content, err := json.Marshal(object)
-	if err == nil && !bytes.Equal(s.sent[id], content) {
-		s.sent[id] = content
+	compared := content
+	if box, ok := object.(client.Sandbox); ok && err == nil {
+		compared, err = json.Marshal(timeless(box))
+	}
+	if err == nil && !bytes.Equal(s.sent[id], compared) {
+		s.sent[id] = compared
 		fmt.Fprintf(out, "event: %s\ndata: {\"version\":%d,\"%s\":%s}\n\n", kind, version, kind, content)
 	}
 	return err

@@ -86,7 +86,8 @@ function Loaded({ task, id }: { task: Task; id: string }): ReactNode {
   const attempt = pinned ?? newest;
   const why = useQuery({ queryKey: ["why", task.id], queryFn: () => getWhy(task.id), refetchInterval: task.completed_at === null ? 5000 : false });
   const receipts = useReceipts(task);
-  const waits = task.status === "pending" && ["waiting", "suspended"].includes(why.data?.state ?? "");
+  const said = why.data?.status === task.status ? why.data : undefined; // the one before a change explains nothing
+  const waits = task.status === "pending" && ["waiting", "suspended"].includes(said?.state ?? "");
   const tab = search.tab ?? "timeline", log = events.log(attempt);
   useRoot({ head: log.head, complete: String(log.head > 0 && log.missing().length === 0), conn: events.connection, doubles: log.doubles });
   useEffect(() => {
@@ -103,13 +104,13 @@ function Loaded({ task, id }: { task: Task; id: string }): ReactNode {
       <div className="task-head">
         <div className="task-title">
           <h1><span className="key">{task.key}</span><Text of={task.title} /></h1>
-          <State task={task} word={why.data?.state} newest={newest} />
+          <State task={task} word={said?.state} newest={newest} />
           <Live events={events} />
           <Actions task={task} receipts={receipts} asking={asking} ask={ask} />
         </div>
         <div className={waits ? "notice waits" : undefined}>
-          <p className="why-line">{waits && <b>Why it waits: </b>}<Why of={why.data?.why ?? task.why} pull={task.pull_request_url} /></p>
-          {waits && <p data-change><Change task={task} next={why.data!.next} /></p>}
+          <p className="why-line">{waits && <b>Why it waits: </b>}<Why of={said?.why ?? task.why} pull={task.pull_request_url} /></p>
+          {waits && <p data-change><Change task={task} next={said!.next} /></p>}
         </div>
         <Facts task={task} log={events.log(newest)} />
         {task.attempts.length > 1 && <Attempts task={task} attempt={attempt} />}
