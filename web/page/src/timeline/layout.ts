@@ -89,9 +89,10 @@ export function layout(log: AttemptLog, view: View): Layout {
   return out;
 }
 
-/** Says of a row whether it is a call that only reads, and that did not fail. */
+/** Says of a row whether it is a call that only reads, and that did not fail. All rows are asked at each draw: a name is matched once. */
 function isReading(log: AttemptLog, view: View): (n: number) => boolean {
-  return (n) => log.typeAt(n) === "agent.tool_use" && n !== view.keep && reads.test(log.toolAt(n)) && !log.failures.has(n);
+  const only = new Set(log.toolNames().filter((name) => reads.test(name)));
+  return (n) => log.typeAt(n) === "agent.tool_use" && n !== view.keep && only.has(log.toolAt(n)) && !log.failures.has(n);
 }
 
 /** Whether a row is of a subagent whose call is closed. Counts the row for its call. */

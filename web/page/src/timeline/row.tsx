@@ -1,4 +1,4 @@
-import { Component, type ReactNode } from "react";
+import { Component, memo, type ReactNode } from "react";
 
 import type { Event } from "../lib/api";
 import { now, useNow } from "../lib/clock";
@@ -28,9 +28,15 @@ interface Props {
   toggle: (n: number) => void;
 }
 
-/** An event in one row, with its details below while it is open. */
-export function Row(props: Props): ReactNode {
+/** An event in one row, with its details below while it is open. Most draws change nothing of it. */
+export const Row = memo(function Row(props: Props): ReactNode {
   return <CardBoundary event={props.event}><CardRow {...props} /></CardBoundary>;
+}, (was, is) => same({ ...was, ...was.ends, ends: 0 }, { ...is, ...is.ends, ends: 0 })); // each draw lists the ends again
+
+/** Whether two objects have the same values. */
+function same(was: object, is: object): boolean {
+  const now = new Map(Object.entries(is));
+  return Object.keys(was).length === now.size && Object.entries(was).every(([name, value]) => now.has(name) && Object.is(value, now.get(name)));
 }
 
 function CardRow({ event, ends, endedAt, running, moment, chosen, numbers, inner, inside, open, toggle }: Props): ReactNode {

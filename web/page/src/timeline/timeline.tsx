@@ -83,7 +83,7 @@ export function Timeline(props: TimelineProps): ReactNode {
     () => layout(log, { every, only, tool, open, keep: log.rowOf(at), until }),
     [log, version, every, only, tool, open, at, until],
   );
-  const toggle = (n: number): void => setOpen((was) => (was.has(n) ? new Set([...was].filter((m) => m !== n)) : new Set([...was, n])));
+  const toggle = useCallback((n: number): void => setOpen((was) => (was.has(n) ? new Set([...was].filter((m) => m !== n)) : new Set([...was, n]))), []);
   const unread = log.head - read.current;
   return (
     <section className="timeline" aria-label="Timeline" data-follow={follow}>
