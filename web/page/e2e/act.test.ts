@@ -69,6 +69,9 @@ test("what is said of a task is whole on a phone; a board fits a laptop, and the
   await on("/tasks?as=board", async ({ page }) => {
     await page.locator(".board .card", { hasText: "Fails" }).waitFor();
     expect(await page.$eval(".board", (e) => e.scrollWidth - e.clientWidth)).toBe(0);
+    const width = async (name: string): Promise<number> => (await page.getByRole("region", { name }).boundingBox())!.width;
+    await expect.poll(() => width("Needs you")).toBeLessThan(160); // a column without a task leaves its room to the others
+    await expect.poll(() => width("Failed")).toBeGreaterThan(200);
   });
   await on("/fleet", async ({ page, allow }) => {
     allow(late);

@@ -25,7 +25,7 @@ function Column({ group, search, count, changes }: { group: (typeof groups)[numb
   const old = useOld();
   const tasks = useTasks({ ...search, group: undefined }, [group], changes, most).items;
   return (
-    <section className="panel" aria-label={group.word}>
+    <section className={`panel ${count === 0 && tasks.length === 0 ? "none" : ""}`} aria-label={group.word}>
       <h2><span className={`s-${lookOf(group.look).tone}`}>{group.word}</span> {count !== undefined && <span className="muted">{grouped(count)}</span>}</h2>
       {tasks.slice(0, most).map((task) => (
         <Link key={task.id} to="/tasks/$id" params={{ id: task.key }} className="card">
@@ -34,7 +34,6 @@ function Column({ group, search, count, changes }: { group: (typeof groups)[numb
           <div className="muted small one-line"><Text of={task.why} /></div>
         </Link>
       ))}
-      {count === 0 && <p className="muted small card">None</p>}
       {(count ?? 0) > most && <Link className="card" to="/tasks" search={{ ...search, as: undefined, group: group.id }}>All {grouped(count!)}</Link>}
     </section>
   );

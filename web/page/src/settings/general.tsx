@@ -71,7 +71,8 @@ function Keys(): ReactNode {
   return (
     <fieldset className="panel settings">
       <legend>Keys</legend>
-      <Check label="Single characters act as keys, for example g t. Turn this off if your speech input or keyboard sends characters by accident" checked={on} change={(to) => { setSingleKeys(to); set(to); }} />
+      <Check label="Single characters act as keys" checked={on} change={(to) => { setSingleKeys(to); set(to); }} />
+      <p className="muted small">Turn them off if speech input or your keyboard sends characters by accident.</p>
       <button onClick={() => show(true)}>Show all keys</button>
       {shown && <AllKeys close={() => show(false)} />}
     </fieldset>
