@@ -16,6 +16,7 @@ var (
 	// shownCommand matches omoi and its arguments in a code span, or at the start of a line of a code block.
 	shownCommand = regexp.MustCompile("(?m)(?:`|^ *|&& |\\$\\()omoi ((?:[a-z][a-z-]*|--[a-z-]+)[^`\n|;&#)]*)")
 	quoted       = regexp.MustCompile(`"[^"]*"|'[^']*'|<[^>]*>`)
+	pageLink     = regexp.MustCompile(`\[([A-Z-]+\.md)\]\(([^)#]*)`)
 	longFlag     = regexp.MustCompile(`(?:^|[\s\[])--([a-z][a-z-]*)`)
 )
 
@@ -38,6 +39,23 @@ func TestDocuments_NameCommandsThatExist(t *testing.T) {
 		}
 	}
 	require.Greater(t, found, 100)
+}
+
+// TestDocuments_LinksNameTheirPage compares the label of each link to a page with its target.
+func TestDocuments_LinksNameTheirPage(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("../../docs/*.md")
+	require.NoError(t, err)
+	found := 0
+	for _, page := range append(pages, "../../README.md") {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, link := range pageLink.FindAllStringSubmatch(string(text), -1) {
+			require.Equal(t, link[1], filepath.Base(link[2]), "%s: %s", page, link[0])
+			found++
+		}
+	}
+	require.Greater(t, found, 50)
 }
 
 // inBlock reports whether a line with this beginning is inside a fenced code block.
