@@ -106,7 +106,7 @@ test("fork and rewind begin with a checkpoint of the timeline; take gives the co
   await on(`/tasks/${task.key}#e1:${from.sequence}`, async ({ page }) => {
     await page.locator(".event.chosen .fold").click();
     await page.getByRole("button", { name: "Rewind to here…" }).click();
-    expect(await page.getByRole("dialog").getByLabel("Checkpoint").inputValue()).toBe(from.id);
+    await expect.poll(() => page.getByRole("dialog").getByLabel("Checkpoint").inputValue()).toBe(from.id);
     await page.getByRole("button", { name: "Go back" }).click();
     await page.getByRole("button", { name: "Fork from here…" }).click();
     const dialog = page.getByRole("dialog", { name: `Fork ${task.key}?` });
