@@ -2,8 +2,8 @@ package supervise
 
 import "embed"
 
-// Recorded holds the trajectories of testdata/corpus, the pairs of tasks and the recorded score. Package corpus reads
-// them.
+// Recorded holds the trajectories of testdata/corpus and testdata/validation, the pairs of tasks and the recorded scores.
+// Package corpus reads them.
 //
-//go:embed testdata/corpus testdata/pairs.jsonl testdata/score.json
+//go:embed testdata/corpus testdata/validation testdata/first-scores.jsonl testdata/pairs.jsonl testdata/score.json
 var Recorded embed.FS

@@ -37,6 +37,7 @@ func (s *session) flagValues() map[string]cobra.CompletionFunc {
 		"scope":            oneOf([]string{"read", "write", "admin"}),
 		"plan":             oneOf(task.Plans()),
 		"label":            oneOf(corpus.Labels()),
+		"mutator":          oneOf(corpus.Mutators()),
 		"type":             oneOf(event.Types(0)),
 		"project":          s.projects,
 	}

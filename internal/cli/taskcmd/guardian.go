@@ -25,7 +25,7 @@ func newGuardian(s *session) *cobra.Command {
 		s.scheduleAsk("guardian", "run", "Run the guardian now, after a run in progress"),
 		s.scheduleAsk("guardian", "pause", "Pause the guardian until it is resumed"),
 		s.scheduleAsk("guardian", "resume", "Resume a paused guardian"),
-		s.guardianScore(), noun("corpus", "Manage labelled trajectories", s.corpusAdd()))
+		s.guardianScore(), noun("corpus", "Manage labelled trajectories", s.corpusAdd(), s.corpusMutate()))
 }
 
 // guardianShown is the JSON form of guardian status.

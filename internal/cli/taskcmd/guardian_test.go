@@ -23,19 +23,52 @@ func TestGuardianScore(t *testing.T) {
 	require.Zero(t, got.code, got.err)
 	require.Regexp(t, `loop +\d+ +\d+ +\d+ +[01]\.\d\d +[01]\.\d\d`, got.out)
 	require.Contains(t, got.out, "judged by rules")
+	require.Regexp(t, `agent scripted +\d+ +\d+ +0\.\d\d +0\.\d\d to [01]\.\d\d`, got.out)
+	require.Regexp(t, `(?s)Validation corpus: first scores.*mutator loop +\d+ +\d+`, got.out)
 	var score struct {
 		Trajectories int `json:"trajectories"`
 		Whole        struct {
 			Precision float64 `json:"precision"`
 		} `json:"whole"`
+		Validation struct {
+			Counts []struct {
+				Cases int     `json:"cases"`
+				Low   float64 `json:"low"`
+				High  float64 `json:"high"`
+			} `json:"counts"`
+		} `json:"validation"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(f.omoi("guardian", "score", "--json").out), &score))
 	require.GreaterOrEqual(t, score.Trajectories, 20)
 	require.Positive(t, score.Whole.Precision)
+	require.NotEmpty(t, score.Validation.Counts)
+	for _, c := range score.Validation.Counts {
+		require.Positive(t, c.Cases)
+		require.Less(t, c.Low, c.High)
+	}
 	empty := f.omoi("guardian", "score", "--dir", t.TempDir())
 	require.Equal(t, exit.Usage, empty.code)
 	require.Contains(t, empty.err, "omoi guardian corpus add")
 	require.Equal(t, exit.NeedsYou, f.omoi("guardian", "score", "--model", "judge-1").code)
+}
+
+func TestCorpusMutate(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	dir := t.TempDir()
+	run, err := filepath.Abs("../../supervise/testdata/corpus/healthy-small-fix.jsonl")
+	require.NoError(t, err)
+	mutate := []string{"guardian", "corpus", "mutate", run, "--mutator", "loop", "--seed", "7", "--dir", dir}
+	got := f.omoi(mutate...)
+	require.Zero(t, got.code, got.err)
+	require.FileExists(t, filepath.Join(dir, "loop-7-healthy-small-fix.jsonl"))
+	require.Equal(t, exit.Usage, f.omoi(mutate...).code, "a name is used once")
+	score := f.omoi("guardian", "score", "--dir", dir)
+	require.Zero(t, score.code, score.err)
+	require.Regexp(t, `mutator loop +1 +1 +1\.00`, score.out)
+	for _, args := range [][]string{{run}, {run, "--mutator", "typo"}, {filepath.Join(dir, "none.jsonl"), "--mutator", "loop"}, {}} {
+		require.Equal(t, exit.Usage, f.omoi(append([]string{"guardian", "corpus", "mutate", "--dir", dir}, args...)...).code, args)
+	}
 }
 
 func TestCorpusAdd(t *testing.T) {

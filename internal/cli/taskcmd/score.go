@@ -5,15 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/supervise"
@@ -27,7 +23,10 @@ func (s *session) guardianScore() *cobra.Command {
 		Use:   "score",
 		Short: "Replay recorded trajectories and print precision and recall",
 		Long: `Replay the recorded trajectories, which users have labelled, and print precision (the share of findings that are
-right) and recall (the share of faults that are found). No server is needed.
+right) and recall (the share of faults that are found), by label, kind and agent, with 95 % intervals. No server is needed.
+
+The development corpus was known while the rules were written. Of the validation corpus, the first score of each
+trajectory is printed, from before anything was changed for it. Trajectories of one mutator are one kind.
 
 Without --model the rules are scored: each trajectory is analyzed while it grows, and the first call for steering counts.
 With --model a model is scored at the end of each trajectory, with one or more calls for each, at ANTHROPIC_BASE_URL with
@@ -41,51 +40,87 @@ ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN.`,
 }
 
 func (s *session) score(ctx context.Context, dir, name string) error {
-	list, err := s.trajectories(dir)
+	if dir != "" {
+		return s.scoreFolder(ctx, dir, name)
+	}
+	list, err := corpus.Development()
 	if err != nil {
 		return err
 	}
-	var pairs []corpus.Pair // the trajectories are built in; a folder has no pairs
-	if dir == "" {
-		if pairs, err = corpus.LoadPairs(); err != nil {
-			return err
-		}
+	fresh, err := corpus.Validation()
+	if err != nil {
+		return err
 	}
+	pairs, err := corpus.LoadPairs()
+	if err != nil {
+		return err
+	}
+	known, err := s.scored(ctx, name, list, pairs)
+	if err != nil {
+		return err
+	}
+	now, err := s.scored(ctx, name, fresh, nil)
+	if err != nil {
+		return err
+	}
+	return s.printScores(known, now, fresh)
+}
+
+// scored scores the rules, or a model.
+func (s *session) scored(ctx context.Context, name string, list []corpus.Trajectory, pairs []corpus.Pair) (corpus.Score, error) {
 	settings := supervise.DefaultSettings()
 	if name == "" {
 		score := corpus.Rules(list, settings)
 		score.Words(pairs)
-		return s.printScore(score)
+		return score, nil
 	}
 	asked, err := s.judge(name)
 	if err != nil {
-		return err
+		return corpus.Score{}, err
 	}
 	score := corpus.Model(ctx, name, list, settings, asked)
 	score.Understood(ctx, pairs, settings, asked)
-	return s.printScore(score)
+	return score, nil
 }
 
-func (s *session) trajectories(dir string) ([]corpus.Trajectory, error) {
-	from, err := fs.Sub(supervise.Recorded, "testdata/corpus")
+// scoreFolder scores the trajectories of a folder, which has no pairs.
+func (s *session) scoreFolder(ctx context.Context, dir, name string) error {
+	folder, err := s.path(dir)
 	if err != nil {
-		return nil, fmt.Errorf("find the corpus: %w", err)
+		return exit.With(exit.Usage, err)
 	}
-	if dir != "" {
-		folder, err := s.path(dir)
-		if err != nil {
-			return nil, exit.With(exit.Usage, err)
-		}
-		from = os.DirFS(folder)
-	}
-	list, err := corpus.Load(from)
+	list, err := corpus.Load(os.DirFS(folder))
 	if err != nil {
-		return nil, exit.With(exit.Usage, err)
+		return exit.With(exit.Usage, err)
 	}
 	if len(list) == 0 {
-		return nil, exit.Usagef("there is no trajectory in %s; omoi guardian corpus add <task> writes one", dir)
+		return exit.Usagef("there is no trajectory in %s; omoi guardian corpus add <task> writes one", dir)
 	}
-	return list, nil
+	score, err := s.scored(ctx, name, list, nil)
+	if err != nil {
+		return err
+	}
+	return s.answer(fractions(score), nil, func() { s.printScore(score) })
+}
+
+// printScores prints the score of the development corpus, and the first and the new score of the validation corpus.
+func (s *session) printScores(known, now corpus.Score, fresh []corpus.Trajectory) error {
+	firsts, err := corpus.Firsts()
+	if err != nil {
+		return err
+	}
+	first := now // a model has no first scores
+	if now.Judge == corpus.ByRules {
+		first = corpus.FirstScore(fresh, firsts)
+	}
+	all := fractions(known)
+	all["validation"], all["validation_now"] = fractions(first), fractions(now)
+	return s.answer(all, nil, func() {
+		s.printScore(known)
+		s.say("\nValidation corpus: first scores")
+		s.printCounts(first)
+		s.say("\nTrajectories: %d, %d right at first, %d now", first.Trajectories, first.Right(), now.Right())
+	})
 }
 
 func (s *session) judge(name string) (*model.Model, error) {
@@ -101,10 +136,7 @@ func (s *session) judge(name string) (*model.Model, error) {
 	return model.New(settings)
 }
 
-func (s *session) printScore(score corpus.Score) error {
-	if *s.JSON {
-		return s.printJSON(scored(score))
-	}
+func (s *session) printScore(score corpus.Score) {
 	for _, j := range score.Judged {
 		if j.Said != j.Label {
 			s.say("%s", s.wrong(j, score.Judge))
@@ -122,6 +154,8 @@ func (s *session) printScore(score corpus.Score) error {
 	}
 	s.say("")
 	s.table(rows)
+	s.say("")
+	s.printCounts(score)
 	s.say("\nTrajectories: %d, judged by %s", score.Trajectories, score.Judge)
 	if u := score.Use; u.Calls > 0 {
 		s.say("%d questions, %d tokens in, %d out", u.Calls, u.InputTokens, u.OutputTokens)
@@ -129,7 +163,16 @@ func (s *session) printScore(score corpus.Score) error {
 	if score.Use.Calls == 0 {
 		s.hint("healthy: trajectories without a finding. Rules alone never return the verdict healthy.")
 	}
-	return nil
+}
+
+// printCounts prints the counts of a score by kind and by agent, with intervals.
+func (s *session) printCounts(score corpus.Score) {
+	rows := [][]string{{"KIND OR AGENT", "CASES", "RIGHT", "SHARE", "95 % INTERVAL"}}
+	for _, row := range score.Counts() {
+		low, high := row.Interval()
+		rows = append(rows, []string{row.Name, strconv.Itoa(row.Cases), strconv.Itoa(row.Right), fmt.Sprintf("%.2f", row.Share()), fmt.Sprintf("%.2f to %.2f", low, high)})
+	}
+	s.table(rows)
 }
 
 func shares(name string, c corpus.Share) []string {
@@ -155,99 +198,20 @@ func (s *session) wrong(j corpus.Judged, judge string) string {
 	return line
 }
 
-// scored adds the fractions to a score, for JSON.
-func scored(score corpus.Score) map[string]any {
+// fractions returns a score with its fractions, for JSON.
+func fractions(score corpus.Score) map[string]any {
 	part := func(c corpus.Share) map[string]any {
 		return map[string]any{"is": c.Is, "said": c.Said, "right": c.Right, "precision": c.Precision(), "recall": c.Recall()}
 	}
-	labels := map[string]any{}
+	labels, counts := map[string]any{}, []any{}
 	for label, c := range score.Labels {
 		labels[string(label)] = part(c)
 	}
+	for _, c := range score.Counts() {
+		low, high := c.Interval()
+		counts = append(counts, map[string]any{"name": c.Name, "cases": c.Cases, "right": c.Right, "share": c.Share(), "low": low, "high": high})
+	}
 	return map[string]any{
-		"judge": score.Judge, "trajectories": score.Trajectories, "whole": part(score.Whole), "labels": labels, "pairs": part(score.Pairs), "judged": score.Judged, "use": score.Use,
-	}
-}
-
-const corpusDir = "internal/supervise/testdata/corpus"
-
-func (s *session) corpusAdd() *cobra.Command {
-	var note corpus.Note
-	var dir, label string
-	cmd := s.taskVerb("add <task>", "Add a labelled trajectory of an agent to the corpus", func(ctx context.Context, api *client.Client, t client.Task) error {
-		return s.addToCorpus(ctx, api, t, dir, note)
-	})
-	cmd.Long = `Store the events of an attempt with a label as a file of the corpus, which omoi guardian score replays. The command uses
-the newest attempt and removes the names of hosts and paths. The texts of the agent stay: read the file before you share it.
-
-Labels: ` + labels()
-	cmd.PreRunE = func(*cobra.Command, []string) error {
-		note.Label = supervise.Label(label)
-		if note.Label == "" || strings.TrimSpace(note.Reason) == "" {
-			return exit.Usagef("give a label and a reason, for example --label loop --reason \"Reads the same file repeatedly.\" (labels: %s)", labels())
-		}
-		return nil
-	}
-	f := cmd.Flags()
-	f.StringVar(&label, "label", "", "label of the trajectory")
-	f.StringVar(&note.Reason, "reason", "", "reason for the label, in a sentence")
-	f.StringVar(&note.Name, "name", "", "name of the file (default: <label>-<end of the task ID>)")
-	f.StringVar(&note.Twin, "duplicate-of", "", "name of the trajectory with the same work")
-	f.BoolVar(&note.Apart, "not-duplicate", false, "the work is different, although its words are similar to others")
-	f.IntVar(&note.Attempt, "attempt", 0, "number of the attempt (default: the newest with events)")
-	f.Int64Var(&note.Until, "last-event", 0, "sequence of the last event to include (default: all)")
-	f.Float64Var(&note.Speed, "time-scale", 0, "factor by which the replay is slower than the recording")
-	f.StringVar(&dir, "dir", corpusDir, "folder of the corpus")
-	return cmd
-}
-
-func labels() string {
-	var names []string
-	for _, label := range corpus.Labels() {
-		names = append(names, string(label))
-	}
-	return strings.Join(names, ", ")
-}
-
-func (s *session) addToCorpus(ctx context.Context, api *client.Client, t client.Task, dir string, note corpus.Note) error {
-	folder, err := s.path(dir)
-	if err == nil && !isFolder(folder) {
-		err = exit.Usagef("folder %s does not exist. Next: run the command in the root of the source tree, or give --dir", folder)
-	}
-	if err != nil {
-		return err
-	}
-	events, err := AllEvents(ctx, api, t.ID)
-	if err != nil {
-		return err
-	}
-	note.Name = cmp.Or(note.Name, string(note.Label)+"-"+t.ID[len(t.ID)-8:])
-	made, err := corpus.Of(&t, events, note)
-	if err != nil {
-		return exit.With(exit.Usage, fmt.Errorf("read the trajectory of task %s: %w", t.ID, err))
-	}
-	path, err := corpus.Save(folder, &made)
-	if err != nil {
-		return exit.With(exit.Usage, err)
-	}
-	return s.answer(map[string]any{"path": path, "name": made.Name, "label": made.Label, "events": len(made.Events)}, nil, func() {
-		s.say("%s: %d events, %s", path, len(made.Events), made.Label)
-		s.hint("Next: omoi guardian score --dir %s", filepath.Dir(path))
-	})
-}
-
-// AllEvents returns the stored events of a task, oldest first.
-func AllEvents(ctx context.Context, api *client.Client, id string) ([]client.Event, error) {
-	var events []client.Event
-	for cursor := ""; ; {
-		page, err := api.Events(ctx, id, cursor, 0)
-		if err != nil {
-			return nil, err
-		}
-		events = append(events, page.Items...)
-		if len(page.Items) == 0 || page.NextCursor == nil {
-			return events, nil
-		}
-		cursor = *page.NextCursor
+		"judge": score.Judge, "trajectories": score.Trajectories, "whole": part(score.Whole), "labels": labels, "counts": counts, "pairs": part(score.Pairs), "judged": score.Judged, "use": score.Use,
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 
 	"github.com/omoi-dev/omoi/internal/supervise"
@@ -46,6 +48,52 @@ func ratio(part, whole int) float64 {
 	return float64(part) / float64(whole)
 }
 
+// Count counts trajectories.
+type Count struct {
+	Cases int `json:"cases"`
+	Right int `json:"right"` // cases that were given their label
+}
+
+func (c Count) plus(j Judged) Count { return Count{c.Cases + 1, c.Right + one(j.Said == j.Label)} }
+
+// Share returns the share of cases that were given their label.
+func (c Count) Share() float64 { return ratio(c.Right, c.Cases) }
+
+// Interval returns the interval of Wilson in which the share lies with a confidence of 95 %.
+func (c Count) Interval() (low, high float64) {
+	const z = 1.96
+	n, p := float64(c.Cases), c.Share()
+	middle := (p + z*z/(2*n)) / (1 + z*z/n)
+	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
+	return max(middle-half, 0), min(middle+half, 1)
+}
+
+// NamedCount is a count of a kind or an agent.
+type NamedCount struct {
+	Count
+
+	Name string
+}
+
+// Counts returns the counts of the kinds, then of the agents, by name.
+func (s *Score) Counts() (list []NamedCount) {
+	for _, kind := range slices.Sorted(maps.Keys(s.Kinds)) {
+		list = append(list, NamedCount{s.Kinds[kind], kind})
+	}
+	for _, agent := range slices.Sorted(maps.Keys(s.Agents)) {
+		list = append(list, NamedCount{s.Agents[agent], "agent " + agent})
+	}
+	return list
+}
+
+// Right returns the number of trajectories that were given their label.
+func (s *Score) Right() (right int) {
+	for _, c := range s.Agents {
+		right += c.Right
+	}
+	return right
+}
+
 // Judged is the result for one trajectory.
 type Judged struct {
 	Name   string             `json:"name"`
@@ -64,9 +112,12 @@ type Score struct {
 	// Whole counts faults with any label.
 	Whole  Share                     `json:"whole"`
 	Labels map[supervise.Label]Share `json:"labels"`
-	Pairs  Share                     `json:"pairs"` // pairs of tasks about the same work
-	Judged []Judged                  `json:"judged,omitempty"`
-	Use    supervise.ModelUse        `json:"use,omitzero"`
+	// Kinds and Agents count trajectories by [Trajectory.Kind] and by agent, without duplicates.
+	Kinds  map[string]Count   `json:"kinds"`
+	Agents map[string]Count   `json:"agents"`
+	Pairs  Share              `json:"pairs"` // pairs of tasks about the same work
+	Judged []Judged           `json:"judged,omitempty"`
+	Use    supervise.ModelUse `json:"use,omitzero"`
 }
 
 // Rules scores the rules. Each trajectory is analyzed while it grows. The first steer verdict counts; without one, the
@@ -118,10 +169,13 @@ func asked(ctx context.Context, t *Trajectory, settings supervise.Settings, m su
 
 // newScore scores all trajectories except duplicates.
 func newScore(judge string, list []Trajectory, judged func(*Trajectory) Judged) Score {
-	s := Score{Judge: judge, Trajectories: len(list), Labels: make(map[supervise.Label]Share)}
+	s := Score{Judge: judge, Trajectories: len(list), Labels: make(map[supervise.Label]Share), Kinds: map[string]Count{}, Agents: map[string]Count{}}
 	for i := range list {
 		if list[i].Label != supervise.LabelDuplicate {
-			s.add(judged(&list[i]))
+			j := judged(&list[i])
+			s.add(j)
+			s.Kinds[list[i].Kind()] = s.Kinds[list[i].Kind()].plus(j)
+			s.Agents[list[i].Agent] = s.Agents[list[i].Agent].plus(j)
 		}
 	}
 	return s

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -19,9 +18,7 @@ import (
 
 func recorded(tb testing.TB) []corpus.Trajectory {
 	tb.Helper()
-	dir, err := fs.Sub(supervise.Recorded, "testdata/corpus")
-	require.NoError(tb, err)
-	list, err := corpus.Load(dir)
+	list, err := corpus.Development()
 	require.NoError(tb, err)
 	return list
 }
@@ -49,7 +46,7 @@ func TestRules_ScoreDoesNotFall(t *testing.T) {
 	require.Empty(t, below(&now, &before), "if that is meant: OMOI_RECORD=1 go test ./internal/supervise/corpus -run Score")
 	doc, err := os.ReadFile(document)
 	require.NoError(t, err)
-	require.Contains(t, string(doc), table(&now), "OMOI_RECORD=1 go test ./internal/supervise/corpus -run Score writes it")
+	require.Contains(t, string(doc), table(&now)+"\n"+counts(&now), "OMOI_RECORD=1 go test ./internal/supervise/corpus -run Score writes it")
 }
 
 // below describes where a score is lower than old; empty: nowhere.
@@ -86,13 +83,31 @@ func record(t *testing.T, now *corpus.Score) {
 	raw, err := json.MarshalIndent(now, "", "  ")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile("../testdata/score.json", append(raw, '\n'), 0o644))
+	writeTable(t, "score", table(now)+"\n"+counts(now))
+}
+
+// writeTable writes a table of docs/GUARDIAN-SCORES.md between its marks.
+func writeTable(t *testing.T, mark, table string) {
+	t.Helper()
 	doc, err := os.ReadFile(document)
 	require.NoError(t, err)
-	before, rest, found := strings.Cut(string(doc), "<!-- score -->\n")
+	from, to := "<!-- "+mark+" -->\n", "<!-- /"+mark+" -->"
+	before, rest, found := strings.Cut(string(doc), from)
 	require.True(t, found)
-	_, after, found := strings.Cut(rest, "<!-- /score -->")
+	_, after, found := strings.Cut(rest, to)
 	require.True(t, found)
-	require.NoError(t, os.WriteFile(document, []byte(before+"<!-- score -->\n"+table(now)+"<!-- /score -->"+after), 0o644))
+	require.NoError(t, os.WriteFile(document, []byte(before+from+table+to+after), 0o644))
+}
+
+// counts returns the table by kind and by agent.
+func counts(s *corpus.Score) string {
+	var b strings.Builder
+	b.WriteString("| kind or agent | trajectories | right | share | 95 % interval |\n|---|---:|---:|---:|---|\n")
+	for _, c := range s.Counts() {
+		low, high := c.Interval()
+		fmt.Fprintf(&b, "| %s | %d | %d | %.2f | %.2f to %.2f |\n", c.Name, c.Cases, c.Right, c.Share(), low, high)
+	}
+	return b.String()
 }
 
 // table returns the table of docs/GUARDIAN-SCORES.md.

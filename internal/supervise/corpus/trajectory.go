@@ -23,6 +23,8 @@ type Trajectory struct {
 	Twin   string          `json:"twin,omitempty"` // of a duplicate: name of the other trajectory
 	// Apart is true if the work is similar in words to other work, and different.
 	Apart bool `json:"apart,omitempty"`
+	// Mutator is the name of the mutator that added the fault. Empty: the run was recorded as it is.
+	Mutator string `json:"mutator,omitempty"`
 
 	Agent string `json:"agent"`
 	// Speed is the factor by which a replay is slower than the recording; 0 and 1: the same. Agents were recorded with
@@ -98,6 +100,15 @@ func Parse(raw []byte) (Trajectory, error) {
 // lines returns the lines of a file; each is a JSON value.
 func lines(raw []byte) [][]byte {
 	return bytes.Split(bytes.TrimSuffix(raw, []byte("\n")), []byte("\n"))
+}
+
+// Kind returns the label of a recorded trajectory. All trajectories of one mutator are one kind, because a rule that knows
+// the mutator finds all of them.
+func (t *Trajectory) Kind() string {
+	if t.Mutator != "" {
+		return "mutator " + t.Mutator
+	}
+	return string(t.Label)
 }
 
 // Labels returns the labels that a trajectory can have.
