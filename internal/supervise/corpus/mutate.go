@@ -51,7 +51,7 @@ func Mutate(t *Trajectory, name string, seed uint64) (Trajectory, error) {
 	}
 	m.at = ends[m.rand.IntN(len(ends)-1)]
 	m.Name, m.Label, m.Reason, m.Mutator = fmt.Sprintf("%s-%d-%s", name, seed, t.Name), how.label, how.reason, name
-	m.Apart = false
+	m.Apart, m.Raw = false, nil
 	if err := how.add(&m); err != nil {
 		return Trajectory{}, err
 	}

@@ -29,7 +29,7 @@ func embedded(name string) ([]Trajectory, error) {
 type First struct {
 	Name string          `json:"name"`
 	Said supervise.Label `json:"said"`
-	// Sum is a SHA-256 of the sum before, the trajectory, and Said: none of them can change alone.
+	// Sum is a SHA-256 of the sum before, the file of the trajectory, and Said: none of them can change alone.
 	Sum string `json:"sum"`
 }
 
@@ -54,13 +54,9 @@ func Firsts() ([]First, error) {
 }
 
 // Sign returns a first score with its sum. The sum before is that of the line before.
-func Sign(before string, t *Trajectory, said supervise.Label) (First, error) {
-	raw, err := t.Bytes()
-	if err != nil {
-		return First{}, err
-	}
-	sum := sha256.Sum256(bytes.Join([][]byte{[]byte(before), raw, []byte(said)}, []byte("\n")))
-	return First{Name: t.Name, Said: said, Sum: hex.EncodeToString(sum[:])}, nil
+func Sign(before string, t *Trajectory, said supervise.Label) First {
+	sum := sha256.Sum256(bytes.Join([][]byte{[]byte(before), t.Raw, []byte(said)}, []byte("\n")))
+	return First{Name: t.Name, Said: said, Sum: hex.EncodeToString(sum[:])}
 }
 
 // FirstScore scores what the rules said first.

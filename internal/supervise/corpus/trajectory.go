@@ -33,6 +33,8 @@ type Trajectory struct {
 	Task  Told    `json:"task"`
 
 	Events []Event `json:"-"`
+	// Raw is the content of the file. Nil: the trajectory was not read from one.
+	Raw []byte `json:"-"`
 }
 
 // Told is the task as the guardian knows it.
@@ -81,7 +83,7 @@ func Load(dir fs.FS) ([]Trajectory, error) {
 
 // Parse reads one file.
 func Parse(raw []byte) (Trajectory, error) {
-	var t Trajectory
+	t := Trajectory{Raw: raw}
 	for n, line := range lines(raw) {
 		var err error
 		if n == 0 {
