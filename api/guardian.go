@@ -18,6 +18,8 @@ type Guardian interface {
 		ctx context.Context, organizationID string, q client.GuardianQuery,
 	) (client.Page[guardian.Intervention], error)
 	Withdraw(ctx context.Context, organizationID, id, by string) (guardian.Intervention, error)
+	Rate(ctx context.Context, c guardian.RatingCall) (guardian.Rating, error)
+	Ratings(ctx context.Context, organizationID string) (guardian.RatingSummary, error)
 }
 
 // Actions stores the actions of users of the guardian routes.
@@ -75,6 +77,7 @@ func (a *API) registerGuardian() {
 				"was already reverted answers 404.",
 			says: client.RevertAction{},
 		})
+	a.registerRatings()
 	a.registerMonitor()
 	a.registerConductor()
 }

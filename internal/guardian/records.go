@@ -67,6 +67,7 @@ type Analysis struct {
 	Subject        json.RawMessage `json:"subject" doc:"Object with the input besides the events: task, limits, user messages and usage. Durations are nanoseconds."`
 	Rules          json.RawMessage `json:"rules" doc:"Thresholds that the rules applied."`
 	JudgedAt       time.Time       `json:"analyzed_at" doc:"When the input was read. All ages in the analysis count back from this moment."`
+	Ratings        []Rating        `json:"ratings" nullable:"false" doc:"Newest rating of the intervention and of each finding, where users gave one."`
 }
 
 // ModelError returns why a configured model gave no analysis. Empty: it gave one, or none is configured.
@@ -127,6 +128,7 @@ type Intervention struct {
 	CommandState   string     `json:"command_state" enum:"accepted,carried_out,too_late,refused," doc:"State of the command of command_id; carried_out: applied, refused: rejected. Empty: no command. More values may be added."`
 	PlannedAt      time.Time  `json:"planned_at" doc:"When the guardian decided on the intervention."`
 	SettledAt      *time.Time `json:"settled_at" doc:"When the state last changed from planned or sent. Null while planned."`
+	Rating         *Rating    `json:"rating,omitempty" doc:"Newest rating of the intervention by a user. Absent: none."`
 }
 
 // PastIntervention is an earlier intervention in an attempt, as input of the escalation policy.

@@ -147,7 +147,7 @@ func (s *Store) SaveAnalysis(ctx context.Context, j guardian.Analysis, iv guardi
 				return err
 			}
 		}
-		n, err := q.InsertAnalysis(ctx, db.InsertAnalysisParams(j))
+		n, err := q.InsertAnalysis(ctx, analysisRow(j))
 		if err != nil || n == 0 {
 			return err
 		}
@@ -158,6 +158,15 @@ func (s *Store) SaveAnalysis(ctx context.Context, j guardian.Analysis, iv guardi
 		return err
 	})
 	return planned, saved, translate("store the analysis of sandbox "+j.SandboxID, err)
+}
+
+func analysisRow(j guardian.Analysis) db.InsertAnalysisParams {
+	return db.InsertAnalysisParams{
+		ID: j.ID, CycleID: j.CycleID, SandboxID: j.SandboxID, OrganizationID: j.OrganizationID, TaskID: j.TaskID, Attempt: j.Attempt,
+		SpokenBy: j.SpokenBy, Verdict: j.Verdict, AlignmentScore: j.AlignmentScore, NeedsSteering: j.NeedsSteering, SteeringType: j.SteeringType,
+		CurrentFocus: j.CurrentFocus, Confidence: j.Confidence, FirstSeen: j.FirstSeen, LastSeen: j.LastSeen, Analysis: j.Analysis, Subject: j.Subject,
+		Rules: j.Rules, JudgedAt: j.JudgedAt,
+	}
 }
 
 // planIntervention stores the intervention that plan returns, if any.

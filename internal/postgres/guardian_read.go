@@ -15,6 +15,9 @@ func (s *Store) Judgements(ctx context.Context, organizationID string, q client.
 	page, err := pageOf(q.PageRequest, func(p place) ([]db.GuardianAnalysis, error) {
 		return s.q.Analyses(ctx, db.AnalysesParams{OrganizationID: organizationID, TaskIds: q.TaskIDs, BeforeAt: p.at, BeforeID: p.id, MaxRows: p.rows})
 	}, judgementOf, func(j guardian.Analysis) (time.Time, string) { return j.JudgedAt, j.ID })
+	if err == nil {
+		err = s.rateAnalyses(ctx, page.Items)
+	}
 	return page, translate("list analyses", err)
 }
 
@@ -25,8 +28,12 @@ func (s *Store) NewestJudgements(ctx context.Context, sandboxIDs []string, fresh
 }
 
 func judgementOf(r db.GuardianAnalysis) guardian.Analysis {
-	r.JudgedAt = r.JudgedAt.UTC()
-	return guardian.Analysis(r)
+	return guardian.Analysis{
+		ID: r.ID, CycleID: r.CycleID, SandboxID: r.SandboxID, OrganizationID: r.OrganizationID, TaskID: r.TaskID, Attempt: r.Attempt,
+		SpokenBy: r.SpokenBy, Verdict: r.Verdict, AlignmentScore: r.AlignmentScore, NeedsSteering: r.NeedsSteering, SteeringType: r.SteeringType,
+		CurrentFocus: r.CurrentFocus, Confidence: r.Confidence, FirstSeen: r.FirstSeen, LastSeen: r.LastSeen, Analysis: r.Analysis, Subject: r.Subject,
+		Rules: r.Rules, JudgedAt: r.JudgedAt.UTC(), Ratings: []guardian.Rating{},
+	}
 }
 
 // Interventions lists interventions with their delivery and command receipts, newest first.
@@ -36,6 +43,9 @@ func (s *Store) Interventions(ctx context.Context, organizationID string, q clie
 			OrganizationID: organizationID, TaskIds: q.TaskIDs, BeforeAt: p.at, BeforeID: p.id, MaxRows: p.rows,
 		})
 	}, withReceipts, func(i guardian.Intervention) (time.Time, string) { return i.PlannedAt, i.ID })
+	if err == nil {
+		err = s.rateInterventions(ctx, page.Items)
+	}
 	return page, translate("list interventions", err)
 }
 

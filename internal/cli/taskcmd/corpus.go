@@ -30,16 +30,19 @@ func (s *session) corpusAdd() *cobra.Command {
 	cmd.Long = `Store the events of an attempt with a label as a file of the corpus, which omoi guardian score replays. The command uses
 the newest attempt and removes the names of hosts and paths. The texts of the agent stay: read the file before you share it.
 
+Without --label, the ratings of users decide (omoi guardian rate): a finding that was rated right gives its label. If all
+findings up to an event were rated wrong, the trajectory up to that event is healthy.
+
 Labels: ` + labels()
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		note.Label = supervise.Label(label)
-		if note.Label == "" || strings.TrimSpace(note.Reason) == "" {
-			return exit.Usagef("give a label and a reason, for example --label loop --reason \"Reads the same file repeatedly.\" (labels: %s)", labels())
+		if note.Label != "" && strings.TrimSpace(note.Reason) == "" {
+			return exit.Usagef("give a reason for the label, for example --label loop --reason \"Reads the same file repeatedly.\" (labels: %s)", labels())
 		}
 		return nil
 	}
 	f := cmd.Flags()
-	f.StringVar(&label, "label", "", "label of the trajectory")
+	f.StringVar(&label, "label", "", "label of the trajectory (default: by the ratings of users)")
 	f.StringVar(&note.Reason, "reason", "", "reason for the label, in a sentence")
 	f.StringVar(&note.Name, "name", "", "name of the file (default: <label>-<end of the task ID>)")
 	f.StringVar(&note.Twin, "duplicate-of", "", "name of the trajectory with the same work")
@@ -106,6 +109,11 @@ func (s *session) addToCorpus(ctx context.Context, api *client.Client, t client.
 	folder, err := s.corpusFolder(dir)
 	if err != nil {
 		return err
+	}
+	if note.Label == "" {
+		if err := labelByRatings(ctx, api, t, &note); err != nil {
+			return err
+		}
 	}
 	events, err := AllEvents(ctx, api, t.ID)
 	if err != nil {

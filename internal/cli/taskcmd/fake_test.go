@@ -45,6 +45,7 @@ type fakeAPI struct {
 	tasks    []client.Task // newest first
 	boxes    []client.Sandbox
 	steps    []client.Intervention
+	analyses []client.GuardianAnalysis
 	visits   []receipt.AccessSession
 	logs     map[string][]string // parts of logs by sandbox ID; an offset is the index of a part
 	keys     []client.APIKey
@@ -144,6 +145,19 @@ func newFake(t *testing.T) *fakeAPI {
 	mux.HandleFunc("GET /api/v1/guardian/interventions", func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode(client.Page[client.Intervention]{Items: append([]client.Intervention{}, f.steps...)})
 	})
+	mux.HandleFunc("GET /api/v1/guardian/analyses", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, client.Page[client.GuardianAnalysis]{Items: append([]client.GuardianAnalysis{}, f.analyses...)})
+	})
+	for _, path := range []string{"interventions/{id}/rating", "analyses/{id}/findings/{rule}/rating"} {
+		mux.HandleFunc("PUT /api/v1/guardian/"+path, func(w http.ResponseWriter, r *http.Request) {
+			var in client.RateRequest
+			_ = json.NewDecoder(r.Body).Decode(&in)
+			f.locked(func() {
+				f.asked = append(f.asked, strings.TrimSpace("rate "+r.PathValue("id")+" "+r.PathValue("rule"))+" "+in.Rating+" "+in.Reason)
+			})
+			answer(w, http.StatusOK, client.Rating{Rule: r.PathValue("rule"), Rating: in.Rating, Reason: in.Reason})
+		})
+	}
 	mux.HandleFunc("GET /api/v1/info", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, client.Info{
 			TemporalUIURL: "http://ui/", Namespace: "omoi",

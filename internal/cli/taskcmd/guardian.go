@@ -15,13 +15,14 @@ import (
 
 	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/supervise"
 )
 
 func newGuardian(s *session) *cobra.Command {
 	return noun("guardian", "Supervise running agents: status, analyses, interventions, scores",
 		s.verb("status", "Show the state of the guardian and its analyses of active agents", NoArgs, s.guardianStatus),
-		s.guardianAnalyses(), s.guardianAnalyze(), s.guardianInterventions(), s.guardianWithdraw(),
+		s.guardianAnalyses(), s.guardianAnalyze(), s.guardianInterventions(), s.guardianWithdraw(), s.guardianRate(),
 		s.scheduleAsk("guardian", "run", "Run the guardian now, after a run in progress"),
 		s.scheduleAsk("guardian", "pause", "Pause the guardian until it is resumed"),
 		s.scheduleAsk("guardian", "resume", "Resume a paused guardian"),
@@ -32,7 +33,8 @@ func newGuardian(s *session) *cobra.Command {
 type guardianShown struct {
 	client.MonitorStatus
 
-	Health client.MonitorHealth `json:"health"`
+	Health  client.MonitorHealth `json:"health"`
+	Ratings client.RatingSummary `json:"ratings"`
 }
 
 func (s *session) guardianStatus(ctx context.Context, api *client.Client, _ []string) error {
@@ -41,7 +43,14 @@ func (s *session) guardianStatus(ctx context.Context, api *client.Client, _ []st
 		return err
 	}
 	health, err := api.MonitorHealth(ctx)
-	return s.answer(guardianShown{status, health}, err, func() { s.showGuardian(status, health) })
+	if err != nil {
+		return err
+	}
+	ratings, err := api.Ratings(ctx)
+	return s.answer(guardianShown{status, health, ratings}, err, func() {
+		s.showGuardian(status, health)
+		s.showRatings(ratings)
+	})
 }
 
 func (s *session) showGuardian(status client.MonitorStatus, health client.MonitorHealth) {
@@ -123,12 +132,12 @@ func (s *session) guardianAnalyses() *cobra.Command {
 }
 
 func (s *session) showJudgements(all []client.GuardianAnalysis) {
-	heading := "WHEN|ATTEMPT|VERDICT|SOURCE|CONFIDENCE|EVENTS|SUMMARY"
+	heading := "ANALYSIS|WHEN|ATTEMPT|VERDICT|SOURCE|CONFIDENCE|EVENTS|FINDINGS|SUMMARY"
 	none := "The guardian has not analyzed this task. Next: omoi guardian status"
 	list(s, all, none, heading, func(j client.GuardianAnalysis) []string {
 		return []string{
-			j.JudgedAt.Local().Format("15:04:05"), strconv.Itoa(j.Attempt), s.verdictText(j.Verdict), j.SpokenBy, fmt.Sprintf("%.2f", j.Confidence),
-			fmt.Sprintf("%d-%d", j.FirstSeen, j.LastSeen), render.OneLine(summaryOf(j), 120),
+			render.Short(j.ID), j.JudgedAt.Local().Format("15:04:05"), strconv.Itoa(j.Attempt), s.verdictText(j.Verdict), j.SpokenBy,
+			fmt.Sprintf("%.2f", j.Confidence), fmt.Sprintf("%d-%d", j.FirstSeen, j.LastSeen), render.OneLine(findingsOf(j), 60), render.OneLine(summaryOf(j), 120),
 		}
 	})
 	switch i := slices.IndexFunc(all, func(j client.GuardianAnalysis) bool { return j.ModelError() != "" }); {
@@ -204,13 +213,16 @@ func (s *session) ofTask(use, short string, limit int, list func(context.Context
 }
 
 func (s *session) showInterventions(all []client.Intervention) {
-	heading := "INTERVENTION|WHEN|TASK|ATTEMPT|LEVEL|STATE|MESSAGE"
+	heading := "INTERVENTION|WHEN|TASK|ATTEMPT|LEVEL|STATE|RATING|MESSAGE"
 	list(s, all, "No interventions. Next: omoi guardian status", heading, func(iv client.Intervention) []string {
 		return []string{
 			render.Short(iv.ID), iv.PlannedAt.Local().Format("01-02 15:04:05"), render.Name(iv.TaskKey, iv.TaskID), strconv.Itoa(iv.Attempt), string(iv.Level),
-			stateOf(iv), render.OneLine(iv.Content, 90),
+			stateOf(iv), ratingText(iv.Rating), render.OneLine(iv.Content, 90),
 		}
 	})
+	if slices.ContainsFunc(all, func(iv client.Intervention) bool { return iv.Rating == nil && iv.Level != guardian.LevelObserve }) {
+		s.hint("Right or wrong? Next: omoi guardian rate <intervention> right")
+	}
 }
 
 // stateOf returns the state of an intervention: shadow, or the delivery status of its message or command, or its own

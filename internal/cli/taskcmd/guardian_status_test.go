@@ -19,12 +19,23 @@ func TestGuardianStatus(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/monitor/intelligent/status", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, status) })
 	mux.HandleFunc("GET /api/v1/monitor/intelligent/health", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, health) })
+	var ratings client.RatingSummary
+	mux.HandleFunc("GET /api/v1/guardian/ratings", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, ratings) })
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	f := newFake(t)
 	f.url = server.URL
 	got := f.omoi("guardian", "status")
 	require.Zero(t, got.code, got.err)
+	require.Regexp(t, `Interventions +0: 0 right, 0 wrong, 0 unrated; none rated in the last 14 days\n`, got.out)
+	require.Regexp(t, `False positives +unknown; no agent has run\n`, got.out)
+	ratings.Add("", client.RatingCounts{Total: 6, Right: 3, Wrong: 1})
+	ratings.Add("loop", client.RatingCounts{Total: 2, Wrong: 1})
+	ratings.Worked(40, 2)
+	rated := f.omoi("guardian", "status").out
+	require.Regexp(t, `Interventions +6: 3 right, 1 wrong, 2 unrated; 75 % of the rated ones right in the last 14 days\n`, rated)
+	require.Regexp(t, `Findings +2: 0 right, 1 wrong, 1 unrated; 0 % of the rated ones right in the last 14 days\n`, rated)
+	require.Regexp(t, `False positives +0\.050 per agent-hour \(2 in 40\.0 agent-hours\)\n`, rated)
 	require.Contains(t, got.out, "1 agent; 1 analyzed, 0 to steer, 0 unknown")
 	require.Regexp(t, `Last cycle +30s ago\n`, got.out)
 	require.NotContains(t, got.out, "not_run")

@@ -116,7 +116,7 @@ func TestInterventions_ShowTheirState(t *testing.T) {
 	}
 	got := f.omoi("guardian", "interventions", "-")
 	require.Zero(t, got.code, got.err)
-	require.Regexp(t, `456789ab .* 1 +nudge +acknowledged +\[GUARDIAN INTERVENTION - guidance\] Stop`, got.out)
+	require.Regexp(t, `456789ab .* 1 +nudge +acknowledged +- +\[GUARDIAN INTERVENTION - guidance\] Stop`, got.out)
 	require.Regexp(t, `interrupt +shadow`, got.out)
 	require.Regexp(t, `observe +recorded`, got.out)
 	require.NotContains(t, got.out, "\x1b")

@@ -190,6 +190,31 @@ func (q *Queries) ActiveSandboxIDs(ctx context.Context) ([]string, error) {
 	return items, nil
 }
 
+const agentHours = `-- name: AgentHours :one
+SELECT (coalesce(sum(extract(epoch FROM p.until - p.since)
+    - CASE WHEN p.host_bound THEN omoi_frozen_seconds(p.since, p.until) ELSE 0 END), 0) / 3600)::float8 AS hours
+FROM (
+    SELECT greatest(a.started_at, $1::timestamptz) AS since, coalesce(a.ended_at, now()) AS until, s.host_bound
+    FROM sandboxes s JOIN attempts a ON a.sandbox_id = s.id
+    WHERE s.organization_id = $2 AND s.created_at >= $3
+) p WHERE p.until > p.since
+`
+
+type AgentHoursParams struct {
+	Since          time.Time
+	OrganizationID *string
+	Earliest       time.Time
+}
+
+// AgentHours sums the time of the attempts since a moment, without frozen time. Sandboxes of attempts that ran then were
+// created after earliest.
+func (q *Queries) AgentHours(ctx context.Context, arg AgentHoursParams) (float64, error) {
+	row := q.db.QueryRow(ctx, agentHours, arg.Since, arg.OrganizationID, arg.Earliest)
+	var hours float64
+	err := row.Scan(&hours)
+	return hours, err
+}
+
 const analyses = `-- name: Analyses :many
 SELECT id, cycle_id, sandbox_id, organization_id, task_id, attempt, spoken_by, verdict, alignment_score, needs_steering, steering_type, current_focus, confidence, first_seen, last_seen, analysis, subject, rules, judged_at FROM guardian_analyses
 WHERE organization_id = $1 AND ($2::uuid[] IS NULL
@@ -354,13 +379,31 @@ func (q *Queries) ExpireInterventions(ctx context.Context, stale time.Duration) 
 	return err
 }
 
+const falsePositives = `-- name: FalsePositives :one
+SELECT count(DISTINCT n.analysis_id)::integer AS false_positives FROM (
+    SELECT DISTINCT ON (r.analysis_id, r.rule) r.analysis_id, r.rating
+    FROM guardian_ratings r JOIN guardian_analyses g ON g.id = r.analysis_id
+    WHERE g.organization_id = $1 AND g.judged_at >= $2
+    ORDER BY r.analysis_id, r.rule, r.rated_at DESC, r.rated_by
+) n WHERE n.rating = 'wrong'
+`
+
+// FalsePositives counts the analyses whose intervention, or one of whose findings, was last rated wrong.
+func (q *Queries) FalsePositives(ctx context.Context, organizationID string, since time.Time) (int, error) {
+	row := q.db.QueryRow(ctx, falsePositives, organizationID, since)
+	var false_positives int
+	err := row.Scan(&false_positives)
+	return false_positives, err
+}
+
 const forgetAnalyses = `-- name: ForgetAnalyses :exec
 DELETE FROM guardian_analyses WHERE id = ANY (ARRAY(
     SELECT g.id FROM guardian_analyses g WHERE g.judged_at < now() - $1::interval
-        AND NOT EXISTS (SELECT FROM interventions i WHERE i.analysis_id = g.id) ORDER BY g.judged_at LIMIT 5000))
+        AND NOT EXISTS (SELECT FROM interventions i WHERE i.analysis_id = g.id)
+        AND NOT EXISTS (SELECT FROM guardian_ratings r WHERE r.analysis_id = g.id) ORDER BY g.judged_at LIMIT 5000))
 `
 
-// ForgetAnalyses deletes old analyses that led to no intervention.
+// ForgetAnalyses deletes old analyses that led to no intervention and that no user rated.
 func (q *Queries) ForgetAnalyses(ctx context.Context, keep time.Duration) error {
 	_, err := q.db.Exec(ctx, forgetAnalyses, keep)
 	return err
@@ -801,6 +844,39 @@ func (q *Queries) NewestAnalyses(ctx context.Context, ids []string, fresh time.D
 	return items, nil
 }
 
+const newestRatings = `-- name: NewestRatings :many
+SELECT DISTINCT ON (r.analysis_id, r.rule) r.analysis_id, r.rule, r.rated_by, r.rating, r.reason, r.rated_at FROM guardian_ratings r WHERE r.analysis_id = ANY ($1::uuid[])
+ORDER BY r.analysis_id, r.rule, r.rated_at DESC, r.rated_by
+`
+
+// NewestRatings returns the newest rating of each intervention and finding of these analyses.
+func (q *Queries) NewestRatings(ctx context.Context, ids []string) ([]GuardianRating, error) {
+	rows, err := q.db.Query(ctx, newestRatings, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []GuardianRating{}
+	for rows.Next() {
+		var i GuardianRating
+		if err := rows.Scan(
+			&i.AnalysisID,
+			&i.Rule,
+			&i.RatedBy,
+			&i.Rating,
+			&i.Reason,
+			&i.RatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const pastInterventions = `-- name: PastInterventions :many
 SELECT i.level, extract(epoch FROM now() - i.planned_at)::float8 AS age, coalesce(m.state IN ('taken_up', 'answered'),
     false)::boolean AS taken
@@ -893,6 +969,125 @@ func (q *Queries) ProjectIDOf(ctx context.Context, organizationID string, iD str
 	var id string
 	err := row.Scan(&id)
 	return id, err
+}
+
+const rateFinding = `-- name: RateFinding :execrows
+INSERT INTO guardian_ratings (analysis_id, rule, rated_by, rating, reason)
+SELECT g.id, $1::text, $2, $3, $4 FROM guardian_analyses g
+WHERE g.organization_id = $5 AND g.id = $6 AND $1::text <> ''
+    AND jsonb_path_exists(g.analysis, '$.findings[*] ? (@.rule == $rule)', jsonb_build_object('rule', $1::text))
+ON CONFLICT (analysis_id, rule, rated_by) DO UPDATE SET rating = excluded.rating, reason = excluded.reason,
+    rated_at = excluded.rated_at
+`
+
+type RateFindingParams struct {
+	Rule           string
+	RatedBy        string
+	Rating         string
+	Reason         string
+	OrganizationID string
+	ID             string
+}
+
+// RateFinding changes no row if the analysis has no finding of the rule.
+func (q *Queries) RateFinding(ctx context.Context, arg RateFindingParams) (int64, error) {
+	result, err := q.db.Exec(ctx, rateFinding,
+		arg.Rule,
+		arg.RatedBy,
+		arg.Rating,
+		arg.Reason,
+		arg.OrganizationID,
+		arg.ID,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const rateIntervention = `-- name: RateIntervention :execrows
+INSERT INTO guardian_ratings (analysis_id, rule, rated_by, rating, reason)
+SELECT i.analysis_id, '', $1, $2, $3 FROM interventions i
+WHERE i.organization_id = $4 AND i.id = $5
+ON CONFLICT (analysis_id, rule, rated_by) DO UPDATE SET rating = excluded.rating, reason = excluded.reason,
+    rated_at = excluded.rated_at
+`
+
+type RateInterventionParams struct {
+	RatedBy        string
+	Rating         string
+	Reason         string
+	OrganizationID string
+	ID             string
+}
+
+func (q *Queries) RateIntervention(ctx context.Context, arg RateInterventionParams) (int64, error) {
+	result, err := q.db.Exec(ctx, rateIntervention,
+		arg.RatedBy,
+		arg.Rating,
+		arg.Reason,
+		arg.OrganizationID,
+		arg.ID,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const ratingCounts = `-- name: RatingCounts :many
+WITH rated AS (
+    SELECT DISTINCT ON (r.analysis_id, r.rule) r.analysis_id, r.rule, r.rating
+    FROM guardian_ratings r JOIN guardian_analyses g ON g.id = r.analysis_id
+    WHERE g.organization_id = $1 AND g.judged_at >= $2
+    ORDER BY r.analysis_id, r.rule, r.rated_at DESC, r.rated_by
+), every AS (
+    SELECT i.analysis_id, ''::text AS rule FROM interventions i
+    WHERE i.organization_id = $1 AND i.planned_at >= $2 AND i.level <> 'observe'
+    UNION
+    SELECT g.id, f.finding ->> 'rule' FROM guardian_analyses g
+    CROSS JOIN LATERAL jsonb_path_query(g.analysis, '$.findings[*]') f(finding)
+    WHERE g.organization_id = $1 AND g.judged_at >= $2 AND g.needs_steering
+    UNION
+    SELECT analysis_id, rule FROM rated
+)
+SELECT e.rule::text AS rule, count(*)::integer AS total, (count(*) FILTER (WHERE r.rating = 'right'))::integer AS right_ones,
+    (count(*) FILTER (WHERE r.rating = 'wrong'))::integer AS wrong_ones
+FROM every e LEFT JOIN rated r USING (analysis_id, rule) GROUP BY e.rule ORDER BY e.rule
+`
+
+type RatingCountsRow struct {
+	Rule      string
+	Total     int
+	RightOnes int
+	WrongOnes int
+}
+
+// RatingCounts counts interventions (the empty rule) and findings by rule, with their newest ratings. Interventions of
+// the level observe, and findings that did not steer, count only if they are rated.
+func (q *Queries) RatingCounts(ctx context.Context, organizationID string, since time.Time) ([]RatingCountsRow, error) {
+	rows, err := q.db.Query(ctx, ratingCounts, organizationID, since)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []RatingCountsRow{}
+	for rows.Next() {
+		var i RatingCountsRow
+		if err := rows.Scan(
+			&i.Rule,
+			&i.Total,
+			&i.RightOnes,
+			&i.WrongOnes,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const revertAction = `-- name: RevertAction :one

@@ -550,6 +550,19 @@ type GuardianCycle struct {
 	Acted int
 }
 
+// What users say of interventions and findings of the guardian. The newest rating counts.
+type GuardianRating struct {
+	AnalysisID string
+	// Rule of the rated finding. Empty: the intervention of the analysis.
+	Rule string
+	// The authenticated user.
+	RatedBy string
+	Rating  string
+	// Empty: none.
+	Reason  string
+	RatedAt time.Time
+}
+
 // One machine that runs a worker. Its worker writes the row with each host heartbeat.
 type Host struct {
 	// May be random; name is the readable one.

@@ -95,10 +95,11 @@ VALUES (@id, @cycle_id, @sandbox_id, @organization_id, @task_id, @attempt, @spok
 ON CONFLICT (cycle_id, sandbox_id) DO NOTHING;
 
 -- name: ForgetAnalyses :exec
--- ForgetAnalyses deletes old analyses that led to no intervention.
+-- ForgetAnalyses deletes old analyses that led to no intervention and that no user rated.
 DELETE FROM guardian_analyses WHERE id = ANY (ARRAY(
     SELECT g.id FROM guardian_analyses g WHERE g.judged_at < now() - @keep::interval
-        AND NOT EXISTS (SELECT FROM interventions i WHERE i.analysis_id = g.id) ORDER BY g.judged_at LIMIT 5000));
+        AND NOT EXISTS (SELECT FROM interventions i WHERE i.analysis_id = g.id)
+        AND NOT EXISTS (SELECT FROM guardian_ratings r WHERE r.analysis_id = g.id) ORDER BY g.judged_at LIMIT 5000));
 
 -- name: ForgetCycles :exec
 DELETE FROM guardian_cycles WHERE started_at < now() - @keep::interval;
@@ -171,6 +172,69 @@ WHERE i.organization_id = @organization_id AND (sqlc.narg('task_ids')::uuid[] IS
   AND (sqlc.narg('before_at')::timestamptz IS NULL
        OR (i.planned_at, i.id) < (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::uuid))
 ORDER BY i.planned_at DESC, i.id DESC LIMIT @max_rows;
+
+-- name: RateIntervention :execrows
+INSERT INTO guardian_ratings (analysis_id, rule, rated_by, rating, reason)
+SELECT i.analysis_id, '', @rated_by, @rating, @reason FROM interventions i
+WHERE i.organization_id = @organization_id AND i.id = @id
+ON CONFLICT (analysis_id, rule, rated_by) DO UPDATE SET rating = excluded.rating, reason = excluded.reason,
+    rated_at = excluded.rated_at;
+
+-- name: RateFinding :execrows
+-- RateFinding changes no row if the analysis has no finding of the rule.
+INSERT INTO guardian_ratings (analysis_id, rule, rated_by, rating, reason)
+SELECT g.id, @rule::text, @rated_by, @rating, @reason FROM guardian_analyses g
+WHERE g.organization_id = @organization_id AND g.id = @id AND @rule::text <> ''
+    AND jsonb_path_exists(g.analysis, '$.findings[*] ? (@.rule == $rule)', jsonb_build_object('rule', @rule::text))
+ON CONFLICT (analysis_id, rule, rated_by) DO UPDATE SET rating = excluded.rating, reason = excluded.reason,
+    rated_at = excluded.rated_at;
+
+-- name: NewestRatings :many
+-- NewestRatings returns the newest rating of each intervention and finding of these analyses.
+SELECT DISTINCT ON (r.analysis_id, r.rule) r.* FROM guardian_ratings r WHERE r.analysis_id = ANY (@ids::uuid[])
+ORDER BY r.analysis_id, r.rule, r.rated_at DESC, r.rated_by;
+
+-- name: RatingCounts :many
+-- RatingCounts counts interventions (the empty rule) and findings by rule, with their newest ratings. Interventions of
+-- the level observe, and findings that did not steer, count only if they are rated.
+WITH rated AS (
+    SELECT DISTINCT ON (r.analysis_id, r.rule) r.analysis_id, r.rule, r.rating
+    FROM guardian_ratings r JOIN guardian_analyses g ON g.id = r.analysis_id
+    WHERE g.organization_id = @organization_id AND g.judged_at >= @since
+    ORDER BY r.analysis_id, r.rule, r.rated_at DESC, r.rated_by
+), every AS (
+    SELECT i.analysis_id, ''::text AS rule FROM interventions i
+    WHERE i.organization_id = @organization_id AND i.planned_at >= @since AND i.level <> 'observe'
+    UNION
+    SELECT g.id, f.finding ->> 'rule' FROM guardian_analyses g
+    CROSS JOIN LATERAL jsonb_path_query(g.analysis, '$.findings[*]') f(finding)
+    WHERE g.organization_id = @organization_id AND g.judged_at >= @since AND g.needs_steering
+    UNION
+    SELECT analysis_id, rule FROM rated
+)
+SELECT e.rule::text AS rule, count(*)::integer AS total, (count(*) FILTER (WHERE r.rating = 'right'))::integer AS right_ones,
+    (count(*) FILTER (WHERE r.rating = 'wrong'))::integer AS wrong_ones
+FROM every e LEFT JOIN rated r USING (analysis_id, rule) GROUP BY e.rule ORDER BY e.rule;
+
+-- name: FalsePositives :one
+-- FalsePositives counts the analyses whose intervention, or one of whose findings, was last rated wrong.
+SELECT count(DISTINCT n.analysis_id)::integer AS false_positives FROM (
+    SELECT DISTINCT ON (r.analysis_id, r.rule) r.analysis_id, r.rating
+    FROM guardian_ratings r JOIN guardian_analyses g ON g.id = r.analysis_id
+    WHERE g.organization_id = @organization_id AND g.judged_at >= @since
+    ORDER BY r.analysis_id, r.rule, r.rated_at DESC, r.rated_by
+) n WHERE n.rating = 'wrong';
+
+-- name: AgentHours :one
+-- AgentHours sums the time of the attempts since a moment, without frozen time. Sandboxes of attempts that ran then were
+-- created after earliest.
+SELECT (coalesce(sum(extract(epoch FROM p.until - p.since)
+    - CASE WHEN p.host_bound THEN omoi_frozen_seconds(p.since, p.until) ELSE 0 END), 0) / 3600)::float8 AS hours
+FROM (
+    SELECT greatest(a.started_at, @since::timestamptz) AS since, coalesce(a.ended_at, now()) AS until, s.host_bound
+    FROM sandboxes s JOIN attempts a ON a.sandbox_id = s.id
+    WHERE s.organization_id = @organization_id AND s.created_at >= @earliest
+) p WHERE p.until > p.since;
 
 -- name: CountSteered :one
 -- CountSteered counts the interventions of an organization that were sent.

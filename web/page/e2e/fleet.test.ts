@@ -153,8 +153,21 @@ test("guardian: the verdict shows its evidence, an intervention is withdrawn onc
     await verdict.locator("[data-mark='Needs steering']").waitFor();
     const first = verdict.getByRole("link", { name: /^event \d+$/ }).first();
     expect(await first.getAttribute("href")).toMatch(new RegExp(`/tasks/${looping.id}\\?attempt=1#e1:\\d+$`));
+    // a finding is rated by the keyboard, and the rating is of this analysis only
+    const wrong = verdict.getByRole("button", { name: /^wrong.*the finding loop$/ });
+    await wrong.focus();
+    await page.keyboard.press("Enter");
+    await page.locator("[data-receipt=done]", { hasText: "Rate the finding loop as wrong" }).waitFor();
+    await verdict.locator("button[aria-pressed=true]", { hasText: "wrong" }).waitFor();
+    const ratings = await omoi.call<Schemas["GuardianRatingSummary"]>("GET", "/api/v1/guardian/ratings");
+    expect([ratings.findings.wrong, ratings.false_positives]).toEqual([1, 1]);
     await page.getByRole("link", { name: "Interventions" }).click();
     const shown = row(page, looping.key).first();
+    await shown.getByRole("button", { name: /^right/ }).click();
+    await shown.locator("button[aria-pressed=true]", { hasText: "right" }).waitFor();
+    await shown.getByRole("button", { name: /^wrong/ }).click();
+    await shown.locator("button[aria-pressed=true]", { hasText: "wrong" }).waitFor();
+    expect(await shown.locator("button[aria-pressed=true]").count()).toBe(1);
     await shown.locator("[data-mark=sent]").waitFor();
     await shown.getByRole("button", { name: /^Withdraw…/ }).click();
     expect(await page.getByRole("dialog").textContent()).toContain("The agent does not get the message.");
@@ -162,7 +175,15 @@ test("guardian: the verdict shows its evidence, an intervention is withdrawn onc
     await page.locator("[data-receipt=done]", { hasText: "withdrawn" }).waitFor();
     await shown.locator("[data-mark=withdrawn]").waitFor();
     expect(sent.filter((p) => p.endsWith("/withdraw")).length).toBe(1);
-    expect(await shown.getByRole("button").count()).toBe(0);
+    expect(await shown.getByRole("button", { name: /^Withdraw/ }).count()).toBe(0);
+
+    // the page of the task asks the same
+    await on(`/tasks/${looping.key}?tab=details`, async (task) => {
+      task.allow(late);
+      await row(task.page, "nudge").locator("button[aria-pressed=true]", { hasText: "wrong" }).waitFor();
+      await row(task.page, "Needs steering").first().getByRole("button", { name: /^right/ }).first().click();
+      await task.page.locator("[data-receipt=done]", { hasText: "Rate the finding loop as right" }).waitFor();
+    }, { base: omoi.url });
 
     await page.getByRole("link", { name: "Guardian actions" }).click();
     const action = row(page, "urgent");

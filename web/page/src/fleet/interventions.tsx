@@ -6,20 +6,22 @@ import { Text } from "../lib/text";
 import { Act } from "./act";
 import { Ago, Answer, Mark, Panel, Table, TaskLink } from "./parts";
 import { useInterventions } from "./queries";
+import { Rate } from "./rate";
 import { percent } from "./verdicts";
 
 type Intervention = Schemas["GuardianIntervention"];
 
-/** What the guardian did to agents, or would have done. */
-export function Interventions(): ReactNode {
+/** What the guardian did to agents, or would have done: of all tasks, or of one. */
+export function Interventions({ task }: { task?: string }): ReactNode {
   return (
     <Panel title="Interventions, newest first">
-      <Answer of={useInterventions()}>{(items) => (
+      <Answer of={useInterventions(task)}>{(items) => (
         <Table label="Interventions" items={items} id={(i) => i.id} empty="The guardian has not intervened yet." columns={[
           { head: "State", cell: (i) => <StateOf of={i} /> },
           { head: "Level", cell: (i) => <>{i.level} <span className="small muted">{i.steering_type}, {percent(i.confidence)}</span></> },
           { head: "Agent", cell: (i) => <TaskLink id={i.task_key} attempt={i.attempt}>{i.task_key}, attempt {i.attempt}</TaskLink> },
           { head: "Text", cell: (i) => <><Text of={i.content} /><div className="small muted"><Text of={i.reason} /></div></> },
+          { head: "Right?", cell: (i) => <Rate of={`${i.level} of ${i.task_key}`} rating={i.rating} send={(rating) => unwrap(api.PUT("/api/v1/guardian/interventions/{id}/rating", { params: { path: { id: i.id } }, body: { rating } }))} /> },
           { head: "Decided", cell: (i) => <Ago at={i.planned_at} /> },
           { head: "Actions", scope: "write", cell: (i) => <Withdraw of={i} /> },
         ]} />

@@ -60,10 +60,15 @@ const filters = {
 export const useSandboxes = (show: NonNullable<FleetSearch["show"]>) =>
   usePages(["sandboxes", show], 4000, (cursor) => unwrap(api.GET("/api/v1/sandboxes", { params: { query: { ...filters[show], limit: 100, cursor } } })));
 
-export const useVerdicts = () =>
-  usePages(["analyses"], 5000, (cursor) => unwrap(api.GET("/api/v1/guardian/analyses", { params: { query: { limit: 50, cursor } } })));
-export const useInterventions = () =>
-  usePages(["interventions"], 5000, (cursor) => unwrap(api.GET("/api/v1/guardian/interventions", { params: { query: { limit: 50, cursor } } })));
+/** Analyses and interventions of all tasks, or of one. */
+export const useVerdicts = (task = "") =>
+  usePages(["analyses", task], 5000, (cursor) => unwrap(api.GET("/api/v1/guardian/analyses", { params: { query: { limit: 50, cursor, ...(task && { task_id: [task] }) } } })));
+export const useInterventions = (task = "") =>
+  usePages(["interventions", task], 5000, (cursor) => unwrap(api.GET("/api/v1/guardian/interventions", { params: { query: { limit: 50, cursor, ...(task && { task_id: [task] }) } } })));
+
+/** How often the guardian was right, as users say. */
+export const useRatings = () =>
+  useQuery({ queryKey: ["ratings"], queryFn: () => unwrap(api.GET("/api/v1/guardian/ratings")), refetchInterval: 60_000 });
 export const useDuplicates = () =>
   usePages(["duplicates"], 5000, (cursor) => unwrap(api.GET("/api/v1/conductor/duplicates", { params: { query: { limit: 50, cursor } } })));
 export const useDiagnoses = () =>

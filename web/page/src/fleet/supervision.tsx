@@ -8,10 +8,10 @@ import { GuardianActions } from "./actions";
 import { Diagnoses, Duplicates } from "./conductor";
 import { Interventions } from "./interventions";
 import { Answer, Mark, Panel } from "./parts";
-import { useJudged, useMonitor } from "./queries";
+import { useJudged, useMonitor, useRatings } from "./queries";
 import { Schedules } from "./schedules";
 import { records } from "./search";
-import { Verdicts } from "./verdicts";
+import { percent, Verdicts } from "./verdicts";
 
 const lists = { verdicts: Verdicts, interventions: Interventions, duplicates: Duplicates, diagnoses: Diagnoses, actions: GuardianActions };
 
@@ -47,12 +47,26 @@ function Agents(): ReactNode {
             <dt>Coherence</dt>
             <dd><Health word={h.current_status} /> {h.current_coherence !== null && h.current_coherence.toFixed(2)}</dd>
             {config !== undefined && <><dt>Guardian</dt><dd>{!config.enabled ? "switched off" : `${config.auto_steering_enabled ? "steers agents" : "shadow mode: records, sends nothing"}, unless a project says otherwise; ${config.llm_analysis_enabled ? "rules and a model" : "rules only, no model is configured"}`}</dd></>}
+            <Ratings />
             {h.model_error !== undefined && h.model_error !== "" && <><dt>Model</dt><dd><Mark tone="unknown" word="Model unavailable" /> <Text of={h.model_error} /></dd></>}
           </dl>
           {(h.recommendations ?? []).map((r) => <p key={r} className="message small"><Text of={r} /></p>)}
         </>
       )}</Answer>
     </Panel>
+  );
+}
+
+/** What users say of interventions. Unrated ones are neither right nor wrong. */
+function Ratings(): ReactNode {
+  const r = useRatings().data;
+  return r !== undefined && (
+    <>
+      <dt>Ratings</dt>
+      <dd>{grouped(r.interventions.total)} interventions in 14 days: {grouped(r.interventions.right)} right, {grouped(r.interventions.wrong)} wrong, {grouped(r.interventions.unrated)} not rated{r.interventions.share_right !== null && `; ${percent(r.interventions.share_right)} of the rated ones right`}</dd>
+      <dt>False positives</dt>
+      <dd>{r.false_positives_per_agent_hour === null ? "unknown: no agent has run" : `${r.false_positives_per_agent_hour.toFixed(3)} per agent-hour (${grouped(r.false_positives)} in ${r.agent_hours.toFixed(1)} agent-hours)`}</dd>
+    </>
   );
 }
 

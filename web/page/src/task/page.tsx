@@ -29,6 +29,7 @@ import { Deletions } from "./deletions";
 import { eventOf, pinnedTo, tabs, type Tab } from "./search";
 
 const Output = lazy(() => import("../output/output"));
+const Supervised = lazy(() => import("./supervised"));
 
 /** A task. Its stream keeps it up to date; a task that has ended has none, and is asked for again at times. */
 function useTask(id: string) {
@@ -141,7 +142,7 @@ function Loaded({ task, id }: { task: Task; id: string }): ReactNode {
       )}
       {tab === "messages" && <div className="tab-body"><Messages task={task} log={log} events={events} />{!answer && <Composer task={task} to={to} />}</div>}
       {tab === "receipts" && <div className="tab-body"><Work task={task} /><Deletions task={task} receipts={receipts} /></div>}
-      {tab === "details" && <div className="tab-body"><Details task={task} why={why.data} /></div>}
+      {tab === "details" && <div className="tab-body"><Details task={task} why={why.data} /><Suspense><Supervised task={task.id} /></Suspense></div>}
     </div>
   );
 }
