@@ -80,6 +80,9 @@ func (a *API) defaultAgent(ctx context.Context, work task.Work) (agent string, m
 		if len(r.Missing) == 0 {
 			return r.Agent, nil, nil
 		}
+		if task.RuntimeOf(r.Agent).ACP {
+			continue // one that nobody installed is worth no word
+		}
 		why.WriteString(" " + r.Agent + ":")
 		for _, missing := range r.Missing {
 			reason, next, _ := strings.Cut(missing, " Next: ")
@@ -96,6 +99,46 @@ func (a *API) agentRuntimes(ctx context.Context, work task.Work) ([]AgentRuntime
 		return nil, nil
 	}
 	return a.deps.Runtimes.AgentRuntimes(ctx, work)
+}
+
+// refuseUnable refuses a task that names an agent which cannot start, before the task gets a slot. A setup step may install
+// the program, so then only the credential counts. Tasks for Claude Code are accepted in any case.
+func (a *API) refuseUnable(ctx context.Context, d task.NewTask, in client.CreateTaskRequest) error {
+	if !task.RuntimeOf(in.Agent).ACP {
+		return nil
+	}
+	who := callerOf(ctx)
+	work := task.Work{OrganizationID: who.organization, UserID: who.user, Provider: d.Provider}
+	_, execution, err := executionOf(in)
+	if err == nil {
+		work.Execution = execution
+		work.ProjectID, err = a.projectOf(ctx, in)
+	}
+	if err == nil && a.setUp(ctx, work) {
+		work.Provider = ""
+	}
+	if err != nil {
+		return err
+	}
+	runtimes, err := a.agentRuntimes(ctx, work)
+	for _, r := range runtimes {
+		if r.Agent == in.Agent && len(r.Missing) > 0 {
+			return task.Errorf(task.CodeConflict, "Cannot start the agent %s: %s", in.Agent, strings.Join(r.Missing, " ")).WithKind(task.KindNoAgent)
+		}
+	}
+	return err
+}
+
+// setUp reports whether a setup step precedes the agent.
+func (a *API) setUp(ctx context.Context, work task.Work) bool {
+	if setup := work.Execution.Setup; setup != nil {
+		return *setup != ""
+	}
+	if work.ProjectID == "" {
+		return false
+	}
+	project, err := a.deps.Projects.Project(ctx, work.OrganizationID, work.ProjectID)
+	return err == nil && project.Setup != ""
 }
 
 // ownAgents returns the agents that are part of omoi and always work.

@@ -22,6 +22,9 @@ func (a *API) draft(ctx context.Context, in client.CreateTaskRequest) (task.NewT
 			return d, err
 		}
 	}
+	if err := a.refuseUnable(ctx, d, in); err != nil {
+		return d, err
+	}
 	var err error
 	d.Repo, err = a.checkRepo(ctx, in.Repo)
 	d.Ticket = task.NewTicket{

@@ -21,6 +21,9 @@ echo committed > c; git add c; git commit -qm mine; echo left > left.txt; echo s
 const continuesAsClaude = `if [ -e left.txt ]; then result false "$(cat left.txt), $(git log -1 --format=%s), $(git diff --cached --name-only), ${OMOI_RESTORED:-none}"; cat > /dev/null; exit; fi
 echo committed > c; git add c; git commit -qm mine; echo left > left.txt; echo staged > staged.txt; git add staged.txt; touch ready; sleep 1000`
 
+const continuesByACP = `if [ -e left.txt ]; then result "$(cat left.txt), $(git log -1 --format=%s), $(git diff --cached --name-only), ${OMOI_RESTORED:-none}"; hear; fi
+call t1; echo committed > c; git add c; git commit -qm mine; echo left > left.txt; echo staged > staged.txt; git add staged.txt; touch ready; sleep 1000`
+
 // next returns the sandbox of the next attempt, which starts from the branch and the checkpoints of the server.
 func (b *box) next() *box {
 	b.t.Helper()
@@ -44,7 +47,7 @@ func (b *box) keptAll(files int) {
 }
 
 func TestCheckpoint_NextAttemptContinuesFromAKilledAgent(t *testing.T) {
-	act{command: continues, claude: continuesAsClaude}.both(t, func(t *testing.T, b *box) {
+	act{command: continues, claude: continuesAsClaude, acp: continuesByACP}.both(t, func(t *testing.T, b *box) {
 		b.cfg.Checkpoint = 20 * time.Millisecond
 		cmd, wait := b.start()
 		waitExists(t, b.at("ready"))

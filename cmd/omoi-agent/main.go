@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/acp"
 	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/checkpoints"
 	"github.com/omoi-dev/omoi/internal/agent/claude"
@@ -135,9 +136,15 @@ func readConfig(path string) (agentconfig.Config, error) {
 
 // runtimes returns the runtimes of [task.Runtimes] that omoi-agent starts.
 func runtimes() map[string]agent.Runtime {
-	return map[string]agent.Runtime{
+	all := map[string]agent.Runtime{
 		task.AgentClaude: claude.Runtime{}, task.AgentScripted: scripted.Runtime{}, task.AgentCommand: command.Runtime{},
 	}
+	for _, r := range task.Runtimes {
+		if d, ok := acp.Of(r.Name); ok && r.ACP {
+			all[r.Name] = acp.Runtime{Dialect: d}
+		}
+	}
+	return all
 }
 
 func run(cfg agentconfig.Config, errs io.Writer) int {

@@ -63,11 +63,18 @@ func kinds(t *testing.T) map[string]map[string]func() *box {
 	script := func(step string) func() *box { return func() *box { return newBox(t, `{"steps": [`+step+`]}`) } }
 	program := func(does string) func() *box { return func() *box { return fakeClaudeBox(t, does) } }
 	plain := strings.ReplaceAll(tree, `\"`, `"`)
-	return map[string]map[string]func() *box{
+	all := map[string]map[string]func() *box{
 		"scripted": {"succeeds": script(`{"complete": {"output": "done"}}`), "fails": script(`{"fail": "no"}`), "hangs": script(`{"bash": "` + tree + `"}`)},
 		"command":  {"succeeds": command("echo done"), "fails": command("exit 3"), "hangs": command(plain)},
 		"claude":   {"succeeds": program("result false done; cat > /dev/null"), "fails": program("result true no; exit 1"), "hangs": program(plain)},
 	}
+	for _, r := range task.Runtimes {
+		if r.ACP {
+			agent := func(does string) func() *box { return func() *box { return fakeACPBox(t, r.Name, does) } }
+			all[r.Name] = map[string]func() *box{"succeeds": agent("result done; hear"), "fails": agent("fails no; hear"), "hangs": agent(plain)}
+		}
+	}
+	return all
 }
 
 // TestEveryRuntime holds all runtimes to one contract: each outcome is reported once, a restart after finished work

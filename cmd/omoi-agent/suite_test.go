@@ -13,10 +13,11 @@ import (
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
-// act is one scenario for two agents: one that prints event lines, and one that speaks as Claude Code.
-type act struct{ command, claude string }
+// act is one scenario for three agents: one that prints event lines, one that speaks as Claude Code, and one that speaks the
+// Agent Client Protocol.
+type act struct{ command, claude, acp string }
 
-// both runs a test with both agents.
+// both runs a test with all agents.
 func (a act) both(t *testing.T, test func(t *testing.T, b *box)) {
 	t.Helper()
 	t.Parallel()
@@ -29,6 +30,13 @@ func (a act) both(t *testing.T, test func(t *testing.T, b *box)) {
 	t.Run("claude", func(t *testing.T) {
 		t.Parallel()
 		test(t, fakeClaudeBox(t, a.claude))
+	})
+	if a.acp == "" {
+		return
+	}
+	t.Run("acp", func(t *testing.T) {
+		t.Parallel()
+		test(t, fakeACPBox(t, "codex", a.acp))
 	})
 }
 
@@ -48,6 +56,7 @@ func TestAgents_InterruptAndMessage(t *testing.T) {
 	act{
 		command: stray + `if [ -e begun ]; then read -r said; case "$said" in *'go on'*) says 'went on';; esac; exit; fi; touch begun; deaf`,
 		claude:  stray + `if [ -e begun ]; then result false 'went on'; cat > /dev/null; exit; fi; touch begun; deaf`,
+		acp:     stray + `if [ -e begun ]; then result 'went on'; hear; fi; touch begun; deaf`,
 	}.both(t, func(t *testing.T, b *box) {
 		_, wait := b.start()
 		pid := waitFile(t, b.at("ready"))
@@ -65,7 +74,7 @@ func TestAgents_InterruptAndMessage(t *testing.T) {
 }
 
 func TestAgents_InterruptWithoutMessage(t *testing.T) {
-	act{command: stray + "deaf", claude: stray + "deaf"}.both(t, func(t *testing.T, b *box) {
+	act{command: stray + "deaf", claude: stray + "deaf", acp: stray + "deaf"}.both(t, func(t *testing.T, b *box) {
 		b.cfg.Idle = time.Second
 		_, wait := b.start()
 		waitFile(t, b.at("ready"))
@@ -82,6 +91,7 @@ func TestAgents_Message(t *testing.T) {
 	act{
 		command: `touch begun; read -r said; case "$said" in *'use tabs'*) event agent.message '{"content":"With tabs.","in_reply_to":"m1"}';; esac`,
 		claude:  `touch begun; read -r said; case "$said" in *'use tabs'*) replay; echo '{"type":"assistant","message":{"id":"a","model":"m","content":[{"type":"text","text":"With tabs."}]}}'; result false 'With tabs.';; esac; cat > /dev/null`,
+		acp:     `touch begun; hear; case "$said" in *'use tabs'*) result 'With tabs.';; esac; hear`,
 	}.both(t, func(t *testing.T, b *box) {
 		_, wait := b.start()
 		waitExists(t, b.at("begun"))
@@ -100,6 +110,7 @@ func TestAgents_WaitForMessages(t *testing.T) {
 	act{
 		command: `[ -e begun ] && read -r said && says "told" && exit; touch begun; says done`,
 		claude:  `result false done; read -r said; replay; result false told; cat > /dev/null`,
+		acp:     `result done; hear; result told; hear`,
 	}.both(t, func(t *testing.T, b *box) {
 		b.cfg.WaitForMessages, b.cfg.Idle = true, 2*time.Minute
 		cmd, wait := b.start()
@@ -124,6 +135,7 @@ func TestAgents_ChangedFiles(t *testing.T) {
 	act{
 		command: changes + `event agent.tool_result '{"tool_use_id":"t1","result":"ok"}'; echo last > last`,
 		claude:  bashTool + `call t1; ` + changes + `answer t1; echo last > last; result false done; cat > /dev/null`,
+		acp:     `call t1; ` + changes + `answer t1; echo last > last; result done; hear`,
 	}.both(t, func(t *testing.T, b *box) {
 		b.cfg.Setup = ": > empty; seq 100 > long; echo gone > gone"
 		require.Equal(t, 0, b.run())
@@ -150,6 +162,7 @@ func TestAgents_Budget(t *testing.T) {
 	act{
 		command: stray + `event agent.assistant_message '{"total_cost_usd":0.6}'; deaf`,
 		claude:  stray + bashTool + `call t1 200000; answer t1; deaf`,
+		acp:     stray + `costs 0.6; deaf`,
 	}.both(t, func(t *testing.T, b *box) {
 		b.cfg.Env["MAX_BUDGET_USD"] = "0.5"
 		require.Equal(t, 1, b.run())
@@ -170,14 +183,14 @@ func TestAgents_Limits(t *testing.T) {
 		done, fails int
 	}{
 		"cost": {
-			act{stray + `event agent.assistant_message '{"total_cost_usd":0.6}'; deaf`, stray + bashTool + `call t1 200000; answer t1; deaf`},
+			act{stray + `event agent.assistant_message '{"total_cost_usd":0.6}'; deaf`, stray + bashTool + `call t1 200000; answer t1; deaf`, stray + `costs 0.6; deaf`},
 			map[string]string{"MAX_TOTAL_COST_USD": "0.5"},
 			"max_cost_reached", 0, 0,
 		},
-		"time":   {act{"says hm; sleep 1000", "sleep 1000"}, map[string]string{"MAX_DURATION_SECONDS": "2"}, "max_duration_reached", 0, 0},
-		"errors": {act{"says hm; exit 7", `result true no; exit 1`}, map[string]string{"MAX_CONSECUTIVE_ERRORS": "2"}, "consecutive_errors", 0, 2},
+		"time":   {act{"says hm; sleep 1000", "sleep 1000", "sleep 1000"}, map[string]string{"MAX_DURATION_SECONDS": "2"}, "max_duration_reached", 0, 0},
+		"errors": {act{"says hm; exit 7", `result true no; exit 1`, `fails no; exit 1`}, map[string]string{"MAX_CONSECUTIVE_ERRORS": "2"}, "consecutive_errors", 0, 2},
 		"rounds": {
-			act{"says hm", `result false TASK_COMPLETE; while read -r said; do replay; result false TASK_COMPLETE; done`},
+			act{"says hm", `result false TASK_COMPLETE; while read -r said; do replay; result false TASK_COMPLETE; done`, `while :; do result TASK_COMPLETE; hear; done`},
 			map[string]string{"MAX_ITERATIONS": "2"},
 			"max_iterations_reached", 2, 0,
 		},
@@ -214,6 +227,7 @@ func TestAgents_Iterate(t *testing.T) {
 	act{
 		command: `case "$OMOI_FEEDBACK" in *'test command failed'*) touch passed;; esac; says done`,
 		claude:  `result false TASK_COMPLETE; read -r said; replay; case "$said" in *'test command failed'*) touch passed;; esac; result false TASK_COMPLETE; cat > /dev/null`,
+		acp:     `result TASK_COMPLETE; hear; case "$said" in *'test command failed'*) touch passed;; esac; result TASK_COMPLETE; hear`,
 	}.both(t, func(t *testing.T, b *box) {
 		b.cfg.Continuous, b.cfg.TestCommand = true, "test -e passed"
 		b.cfg.Env["REQUIRE_CLEAN_GIT"] = "false"
@@ -233,7 +247,7 @@ func TestAgents_Iterate(t *testing.T) {
 // TestAgents_CompleteWithWork checks that an implementation is complete only with work, and that exploration and
 // validation are complete with text.
 func TestAgents_CompleteWithWork(t *testing.T) {
-	idle := act{command: "says 'All done.'", claude: `result false 'All done. TASK_COMPLETE'; cat > /dev/null`}
+	idle := act{command: "says 'All done.'", claude: `result false 'All done. TASK_COMPLETE'; cat > /dev/null`, acp: `result 'All done. TASK_COMPLETE'; hear`}
 	t.Parallel()
 	t.Run("once", func(t *testing.T) {
 		idle.both(t, func(t *testing.T, b *box) {
@@ -257,7 +271,7 @@ func TestAgents_CompleteWithWork(t *testing.T) {
 	})
 	t.Run("on a history that was rewritten", func(t *testing.T) {
 		const orphan = `git checkout -q --orphan other; git commit -q --allow-empty -m x; git branch -qM feature/x; `
-		act{orphan + idle.command, orphan + idle.claude}.both(t, func(t *testing.T, b *box) {
+		act{orphan + idle.command, orphan + idle.claude, orphan + idle.acp}.both(t, func(t *testing.T, b *box) {
 			delete(b.cfg.Env, wantsNoCommit)
 			require.Equal(t, 1, b.run())
 			require.Contains(t, b.one("agent.error")["error"], "The history of the branch feature/x was rewritten")
@@ -275,7 +289,7 @@ func TestAgents_CompleteWithWork(t *testing.T) {
 	}
 	t.Run("with work", func(t *testing.T) {
 		const work = "git commit -q --allow-empty -m work; "
-		act{work + idle.command, work + idle.claude}.both(t, func(t *testing.T, b *box) {
+		act{work + idle.command, work + idle.claude, work + idle.acp}.both(t, func(t *testing.T, b *box) {
 			delete(b.cfg.Env, wantsNoCommit)
 			require.Equal(t, 0, b.run())
 			require.Equal(t, true, b.one("agent.completed")["code_committed"])
@@ -284,7 +298,7 @@ func TestAgents_CompleteWithWork(t *testing.T) {
 }
 
 func TestAgents_Killed(t *testing.T) {
-	act{command: "says hm; kill -9 $$", claude: "kill -9 $$"}.both(t, func(t *testing.T, b *box) {
+	act{command: "says hm; kill -9 $$", claude: "kill -9 $$", acp: "kill -9 $$"}.both(t, func(t *testing.T, b *box) {
 		require.Equal(t, 1, b.run())
 		require.Equal(t, "infrastructure", b.one("agent.error")["failure_class"])
 	})
@@ -300,6 +314,7 @@ dir="$CLAUDE_CONFIG_DIR/projects/$(pwd -P | sed 's/[^A-Za-z0-9]/-/g')"; mkdir -p
 while [ $# -gt 0 ]; do case "$1" in --session-id|--resume) session=$2;; esac; shift; done
 echo '{"said":"The answer is 42."}' >> "$dir/$session.jsonl"
 if [ -e begun ]; then result false 'The answer is 42.'; cat > /dev/null; exit; fi; touch begun; sleep 1000`,
+		acp: `[ -e begun ] && { result 'The answer is 42.'; hear; }; touch begun; text 'The answer is 42.'; sleep 1000`,
 	}.both(t, func(t *testing.T, b *box) {
 		cmd, wait := b.start()
 		waitExists(t, b.at("begun"))

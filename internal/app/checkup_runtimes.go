@@ -5,14 +5,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/config"
-	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/credential"
 )
 
@@ -25,6 +23,9 @@ func checkRuntimes(ctx context.Context, cfg *config.Loaded, api string) (finding
 	stored, unknown := c.Credentials(asking) // includes the configured credentials
 	info, err := c.Info(asking)
 	for _, r := range agentRuntimes() {
+		if r.optional && r.find(cfg) == "" {
+			continue
+		}
 		found := r.check(ctx, cfg)
 		r.checkCredential(&found, cfg, stored, unknown)
 		findings = append(findings, found)
@@ -70,8 +71,14 @@ func (r agentRuntime) check(ctx context.Context, cfg *config.Loaded) Finding {
 // mend returns the next step for a program that does not work. The install command may use a folder that is not first
 // on PATH.
 func (r agentRuntime) mend() string {
+	if r.setting == "" {
+		return r.install + ", then restart omoi"
+	}
 	return fmt.Sprintf("%s, set %s=/usr/local/bin/%s, then restart omoi", r.install, r.setting, r.program)
 }
+
+// versionTime is the time for a program to name its version.
+const versionTime = 20 * time.Second
 
 // ask runs the program for its version, with an empty home and without the credentials of this process.
 func (r agentRuntime) ask(ctx context.Context, path string) (version string, err error) {
@@ -80,15 +87,9 @@ func (r agentRuntime) ask(ctx context.Context, path string) (version string, err
 		return "", err
 	}
 	defer os.RemoveAll(home) //nolint:errcheck // what the program leaves there is of no use
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, versionTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, path, r.versionArg) //nolint:gosec // G204: the operator's own program
-	cmd.Dir, cmd.Env, cmd.WaitDelay = home, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}, time.Second
-	out, err := cmd.CombinedOutput()
-	if cmd.ProcessState == nil || ctx.Err() != nil {
-		return "", fmt.Errorf("%s %s gave no answer: %w", path, r.versionArg, cmp.Or(ctx.Err(), err))
-	}
-	return r.version(path, proc.Result{Outcome: proc.Exited, ExitCode: cmd.ProcessState.ExitCode(), Output: string(out)})
+	return r.version(ctx, path, home)
 }
 
 // checkCredential adds the credential of the agent to a finding. The error unknown says why the API did not list the
@@ -127,7 +128,7 @@ func (r agentRuntime) credential(cfg *config.Loaded, stored []client.Credential)
 			return kind + " of the configuration"
 		}
 	}
-	if base := own[credential.Anthropic].BaseURL; base != "" {
+	if base := own[credential.Anthropic].BaseURL; base != "" && !r.optional {
 		return "none, the model's endpoint " + base + " asks for none"
 	}
 	return ""

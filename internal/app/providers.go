@@ -142,13 +142,23 @@ func newLocal(cfg *config.Loaded, log *slog.Logger) (*local.Provider, error) {
 
 // claudeBin returns the absolute path of Claude Code on this machine with symbolic links resolved; empty: not found.
 func claudeBin(cfg *config.Loaded) string {
-	path := cfg.Claude.Bin
-	if path == "" {
-		path, _ = exec.LookPath("claude")
+	if cfg.Claude.Bin == "" {
+		return onPath("claude")
 	}
-	if path == "" {
+	return whole(cfg.Claude.Bin)
+}
+
+// onPath returns the absolute path of a program on PATH with symbolic links resolved; empty: not found.
+func onPath(program string) string {
+	path, err := exec.LookPath(program)
+	if err != nil {
 		return ""
 	}
+	return whole(path)
+}
+
+// whole returns the absolute path of a file with symbolic links resolved.
+func whole(path string) string {
 	if found, err := filepath.EvalSymlinks(path); err == nil {
 		path = found
 	}

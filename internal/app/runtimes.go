@@ -1,15 +1,22 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
+	"os"
 	"os/exec"
 	"slices"
+	"strings"
+	"sync"
+	"time"
 
 	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/agent/acp"
 	"github.com/omoi-dev/omoi/internal/agent/claude"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/credential"
@@ -21,21 +28,46 @@ import (
 type agentRuntime struct {
 	agent, program string
 	find           func(cfg *config.Loaded) string // path on this machine; empty: not found
-	setting        string                          // environment variable of the path
-	versionArg     string
-	version        func(path string, res proc.Result) (string, error)
+	setting        string                          // environment variable of the path; empty: none
+	version        func(ctx context.Context, path, home string) (string, error)
 	install        string   // install command
 	credentials    []string // kinds of which the agent needs one
+	optional       bool     // omoi doctor says nothing of it unless it is installed
 }
 
 // agentRuntimes returns the agent runtimes, the preferred one first.
 func agentRuntimes() []agentRuntime {
-	return []agentRuntime{{
-		agent: task.AgentClaude, program: "claude", find: claudeBin, setting: "OMOI_CLAUDE_BIN",
-		versionArg: "--version", version: claude.VersionOf, install: claude.Install,
+	all := []agentRuntime{{
+		agent: task.AgentClaude, program: "claude", find: claudeBin, setting: "OMOI_CLAUDE_BIN", version: claudeVersion, install: claude.Install,
 		credentials: []string{credential.ClaudeOAuth, credential.Anthropic},
 	}}
+	for _, r := range task.Runtimes {
+		if d, ok := acp.Of(r.Name); ok && r.ACP {
+			all = append(all, agentRuntime{
+				agent: r.Name, program: d.Program, find: func(*config.Loaded) string { return onPath(d.Program) },
+				version: func(ctx context.Context, path, home string) (string, error) {
+					return d.Version(ctx, path, home, bare(home))
+				},
+				install: d.Install, credentials: []string{r.Credential}, optional: true,
+			})
+		}
+	}
+	return all
 }
+
+// claudeVersion asks Claude Code for its version.
+func claudeVersion(ctx context.Context, path, home string) (string, error) {
+	cmd := exec.CommandContext(ctx, path, "--version")
+	cmd.Dir, cmd.Env, cmd.WaitDelay = home, bare(home), time.Second
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil || ctx.Err() != nil {
+		return "", fmt.Errorf("%s --version gave no answer: %w", path, cmp.Or(ctx.Err(), err))
+	}
+	return claude.VersionOf(path, proc.Result{Outcome: proc.Exited, ExitCode: cmd.ProcessState.ExitCode(), Output: string(out)})
+}
+
+// bare returns an environment without the credentials of this process.
+func bare(home string) []string { return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home} }
 
 // runnable returns the path of the program, and why local sandboxes of this machine cannot run the program; nil: they
 // can.
@@ -46,6 +78,9 @@ func (r agentRuntime) runnable(cfg *config.Loaded) (path string, err error) {
 	if _, err := exec.LookPath(path); err != nil {
 		return "", fmt.Errorf("%s cannot be run: %w", path, err)
 	}
+	if r.optional && cfg.Sandbox.Isolation != string(local.IsolationNone) && !strings.HasPrefix(path, "/usr/") && isScript(path) {
+		return path, fmt.Errorf("sandboxes cannot read the files of %s: of the host they see programs of several files below /usr only", path)
+	}
 	shut, err := local.Closed(path)
 	if err == nil && shut != "" {
 		err = fmt.Errorf("sandboxes cannot read %s: they run as separate users, and %s is closed to these", path, shut)
@@ -53,18 +88,45 @@ func (r agentRuntime) runnable(cfg *config.Loaded) (path string, err error) {
 	return path, err
 }
 
+// isScript reports whether a program needs an interpreter, and so most often further files.
+func isScript(path string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = file.Close() }()
+	start := make([]byte, 2)
+	_, _ = io.ReadFull(file, start)
+	return string(start) == "#!"
+}
+
 // runnableAgents returns the runtimes whose program local sandboxes of this machine can run.
-func (c *core) runnableAgents() []string {
-	var agents []string
-	for _, r := range agentRuntimes() {
-		path, err := r.runnable(c.cfg)
-		if err == nil {
+func (c *core) runnableAgents() (agents []string) {
+	all := agentRuntimes()
+	usable := make([]bool, len(all))
+	var wg sync.WaitGroup
+	for i, r := range all {
+		wg.Go(func() { usable[i] = c.usable(r) })
+	}
+	wg.Wait()
+	for i, r := range all {
+		if usable[i] {
 			agents = append(agents, r.agent)
-		} else if path != "" {
-			c.log.Warn("agent program not usable", slog.String("agent", r.agent), slog.Any("error", err), slog.String("next", "omoi doctor"))
 		}
 	}
 	return agents
+}
+
+// usable reports whether local sandboxes of this machine can run the program, and that it is not too old.
+func (c *core) usable(r agentRuntime) bool {
+	path, err := r.runnable(c.cfg)
+	if err == nil && r.optional {
+		_, err = r.ask(context.Background(), path)
+	}
+	if err != nil && path != "" {
+		c.log.Warn("agent program not usable", slog.String("agent", r.agent), slog.Any("error", err), slog.String("next", "omoi doctor"))
+	}
+	return err == nil
 }
 
 // runtimes implements [api.Runtimes] from host reports and stored credentials.
@@ -92,8 +154,8 @@ func (r runtimes) AgentRuntimes(ctx context.Context, work task.Work) (all []api.
 		work.Agent = known.agent
 		switch env, err := r.credentials.ForTask(ctx, work); task.CodeOf(err) {
 		case "":
-			if !credential.ReachesModel(env) && !credential.ReachesModel(work.Execution.Env) {
-				found.Missing = append(found.Missing, fmt.Sprintf("execution_config.credentials names no credential for %s. Next: add %q to it.", known.agent, credential.Model))
+			if !credential.ReachesModel(known.agent, env) && !credential.ReachesModel(known.agent, work.Execution.Env) {
+				found.Missing = append(found.Missing, fmt.Sprintf("execution_config.credentials names no credential for %s. Next: add %q to it.", known.agent, credential.ForAgent(known.agent)))
 			}
 		case task.CodeNotFound:
 			found.Missing = append(found.Missing, task.MessageOf(err)+".")

@@ -189,3 +189,33 @@ func TestDoctor_NamesTheDefaultAgentOfTheAPI(t *testing.T) {
 		require.Equal(t, want, found[1])
 	}
 }
+
+// runtimeOf returns the row of an agent, whose program prints a version in answer to initialize.
+func runtimeOf(t *testing.T, agent, version string) agentRuntime {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "program")
+	text := "#!/bin/sh\nread -r said; echo '{\"id\":1,\"result\":{\"agentInfo\":{\"version\":\"" + version + "\"}}}'\n"
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o755))
+	all := agentRuntimes()
+	r := all[slices.IndexFunc(all, func(r agentRuntime) bool { return r.agent == agent })]
+	r.find = func(*config.Loaded) string { return path }
+	return r
+}
+
+func TestDoctor_ChecksTheProgramOfACodingAgent(t *testing.T) {
+	t.Parallel()
+	visible := fresh(t, "OMOI_SANDBOX_ISOLATION=none")
+	old := runtimeOf(t, "gemini", "0.1.0").check(t.Context(), visible)
+	require.Equal(t, FindingWarn, old.Status)
+	require.Contains(t, old.Detail, "older than 0.61.0")
+	require.Equal(t, "npm install --prefix /usr/local -g @google/gemini-cli@0.61.0, then restart omoi", old.Next)
+
+	_, err := runtimeOf(t, "gemini", "0.61.0").runnable(fresh(t))
+	require.ErrorContains(t, err, "below /usr only")
+	found := runtimeOf(t, "gemini", "0.61.0").check(t.Context(), fresh(t))
+	require.Equal(t, FindingWarn, found.Status)
+	require.Contains(t, found.Detail, "version 0.61.0; sandboxes cannot read the files of")
+	stored := []client.Credential{{Kind: "google", Scope: credential.ScopeUser, State: credential.StateValid}}
+	runtimeOf(t, "gemini", "0.61.0").checkCredential(&found, visible, stored, nil)
+	require.Contains(t, found.Detail, "; credential: google of the user")
+}

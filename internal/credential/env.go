@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -67,22 +68,31 @@ func wanted(work task.Work) (names []string, optional bool) {
 	if work.Execution.Credentials != nil {
 		return work.Execution.Credentials, false
 	}
-	if ReachesModel(work.Execution.Env) {
+	if ReachesModel(work.Agent, work.Execution.Env) {
 		return nil, false
 	}
 	runtime := task.RuntimeOf(work.Agent)
 	if optional = runtime.Input == task.InputCommand; optional || runtime.NeedsModel {
-		return []string{Model}, optional
+		return []string{ForAgent(work.Agent)}, optional
 	}
 	return nil, false
 }
 
-// ReachesModel reports whether env has a variable that configures access to a model.
-func ReachesModel(env map[string]string) bool {
+// ForAgent returns the name of the credential that an agent gets if its task names none.
+func ForAgent(agent string) string { return cmp.Or(task.RuntimeOf(agent).Credential, Model) }
+
+// ReachesModel reports whether env has a variable that configures an agent's access to a model.
+func ReachesModel(agent string, env map[string]string) bool {
+	if task.RuntimeOf(agent).ACP {
+		return slices.ContainsFunc(slices.Collect(maps.Keys(env)), func(name string) bool { return env[name] != "" && accessForm.MatchString(name) })
+	}
 	return slices.ContainsFunc([]string{
 		"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX",
 	}, func(name string) bool { return env[name] != "" })
 }
+
+// accessForm is the form of variables with a key or an endpoint of a model provider.
+var accessForm = regexp.MustCompile(`^[A-Z][A-Z0-9_]*_(API_KEY|BASE_URL)$`)
 
 // endpoint returns the variables of the configured model endpoint that needs no key; nil if none is configured.
 func (s *Service) endpoint(w Who, name string) map[string]string {

@@ -101,3 +101,32 @@ func TestForTask_EndpointWithoutKey(t *testing.T) {
 	_, err = b.service.ForTask(t.Context(), tenant)
 	require.Error(t, err)
 }
+
+// An agent of another model provider gets the credential of that provider, and no other.
+func TestGive_ByKindOfModelProvider(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, map[string]credential.Value{credential.Anthropic: {BaseURL: "http://models:8080"}})
+	for _, kind := range []string{credential.Anthropic, "openai", "google", "openrouter"} {
+		b.set(credential.Who{UserID: alice}, kind, kind+"-of-alice")
+	}
+	for agent, want := range map[string]map[string]string{
+		"codex": {"OPENAI_API_KEY": "openai-of-alice"}, "qwen": {"OPENAI_API_KEY": "openai-of-alice"},
+		"gemini": {"GOOGLE_API_KEY": "google-of-alice"}, "opencode": {"OPENROUTER_API_KEY": "openrouter-of-alice"},
+	} {
+		got, err := b.service.Give(t.Context(), workOf(agent))
+		require.NoError(t, err)
+		require.Equal(t, want, got, agent)
+		require.True(t, credential.ReachesModel(agent, got))
+	}
+	_, err := b.service.Give(t.Context(), workOf("copilot"))
+	require.ErrorContains(t, err, "Next: omoi credentials set github_copilot")
+	own := workOf("codex")
+	own.Execution.Env = map[string]string{"OPENAI_BASE_URL": "http://own"}
+	got, err := b.service.Give(t.Context(), own)
+	require.NoError(t, err)
+	require.Empty(t, got, "it brings its own")
+	own.Execution.Env = map[string]string{"PATH": "/bin"}
+	got, err = b.service.Give(t.Context(), own)
+	require.NoError(t, err)
+	require.NotEmpty(t, got)
+}

@@ -24,7 +24,8 @@ func OfStored(id string) string { return id + " " }
 func Name(rows []Row, work task.Work) string {
 	names, _ := wanted(work)
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		return name == GitHub || task.RuntimeOf(work.Agent).NeedsModel && !slices.Contains([]string{Model, ClaudeOAuth, Anthropic}, name)
+		runtime := task.RuntimeOf(work.Agent)
+		return name == GitHub || runtime.NeedsModel && !runtime.ACP && !slices.Contains([]string{Model, ClaudeOAuth, Anthropic}, name)
 	})
 	if len(names) != 1 {
 		return OfTask + work.TaskID

@@ -43,6 +43,8 @@ func TestName_IsOfTheTaskIfTheCredentialIsUnknown(t *testing.T) {
 		"wants none":     {task.AgentCommand, task.Execution{Credentials: []string{}}, "task t1"},
 		"several":        {task.AgentCommand, task.Execution{Credentials: []string{"openai", "mistral"}}, "task t1"},
 		"one, and git's": {task.AgentCommand, task.Execution{Credentials: []string{"openai", "github"}}, "installation openai"},
+		"of a provider":  {"codex", task.Execution{}, "installation openai"},
+		"another's":      {"opencode", task.Execution{Credentials: []string{"anthropic"}}, "installation anthropic"},
 		"one of Claude":  {task.AgentClaude, task.Execution{Credentials: []string{"openai", "model"}}, "installation model"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,6 +23,10 @@ type RuntimeSpec struct {
 	Input string
 	// NeedsModel reports that the agent works with a model, for which it needs a credential.
 	NeedsModel bool
+	// Credential is the kind of credential that the agent gets if the task names none; empty: that of Claude.
+	Credential string
+	// ACP reports that the agent speaks the Agent Client Protocol: its dialect in internal/agent/acp starts it.
+	ACP bool
 	// SurvivesInterrupt reports that the agent continues after an interrupt with what the message says.
 	SurvivesInterrupt bool
 	// SelfConnecting reports that omoi starts no agent program: the agent runs elsewhere and connects itself.
@@ -32,9 +36,14 @@ type RuntimeSpec struct {
 // Runtimes is the table of agent runtimes, the preferred one first. Names in the API, the configuration and the help come from it.
 // omoi-agent starts those that do not connect themselves.
 //
-//nolint:gochecknoglobals // a table; a test adds a row
+//nolint:gochecknoglobals,gosec // a table; a test adds a row. G101: kinds of credentials
 var Runtimes = []RuntimeSpec{
 	{Name: AgentClaude, NeedsModel: true, SurvivesInterrupt: true},
+	{Name: "codex", ACP: true, NeedsModel: true, SurvivesInterrupt: true, Credential: "openai"},
+	{Name: "gemini", ACP: true, NeedsModel: true, SurvivesInterrupt: true, Credential: "google"},
+	{Name: "opencode", ACP: true, NeedsModel: true, SurvivesInterrupt: true, Credential: "openrouter"},
+	{Name: "qwen", ACP: true, NeedsModel: true, SurvivesInterrupt: true, Credential: "openai"},
+	{Name: "copilot", ACP: true, NeedsModel: true, SurvivesInterrupt: true, Credential: "github_copilot"},
 	{Name: AgentScripted, Input: InputScript},
 	{Name: AgentCommand, Input: InputCommand},
 	{Name: AgentExternal, SelfConnecting: true},

@@ -53,7 +53,7 @@ func modelOf(ctx context.Context, api *client.Client, t client.Task) string {
 	}
 	stored, _ := api.Credentials(ctx)
 	for _, scope := range []string{credential.ScopeUser, credential.ScopeProject, credential.ScopeOrganization, credential.ScopeInstallation} {
-		for _, kind := range credential.KindsOf(credential.Model) {
+		for _, kind := range credential.KindsOf(credential.ForAgent(t.Agent)) {
 			n := slices.IndexFunc(stored, func(c client.Credential) bool {
 				return c.Kind == kind && c.Scope == scope && (c.ProjectID == "" || c.ProjectID == t.ProjectID)
 			})

@@ -1,0 +1,180 @@
+package acp
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/proc"
+	"github.com/omoi-dev/omoi/internal/agent/stdio"
+	"github.com/omoi-dev/omoi/internal/agent/textcut"
+)
+
+const (
+	maxLine   = 64 << 20 // of a longer line only the beginning is read
+	headBytes = 64 << 10
+)
+
+// Errors of a request without an answer.
+var (
+	errEnded  = errors.New("the program ended")
+	errSilent = errors.New("the program gave no answer")
+)
+
+// handler takes what an agent sends by itself, in order.
+type handler interface {
+	// take records a notification, or a line that is none of the protocol.
+	take(f *frame)
+	// asked returns the result of a request, or an error that refuses it.
+	asked(f *frame) (result any, refused *rpcError)
+}
+
+// conn is the connection to one process of an agent.
+type conn struct {
+	*stdio.Process
+
+	stop context.CancelFunc // kills the process with its children
+	to   handler
+
+	mu    sync.Mutex
+	last  int
+	calls map[string]chan *frame // open requests by ID
+}
+
+// dial starts the agent's program.
+func dial(ctx context.Context, env agent.Env, command proc.Command, to handler) (*conn, error) {
+	ctx, stop := context.WithCancel(ctx)
+	c := &conn{stop: stop, to: to, calls: map[string]chan *frame{}}
+	process, err := stdio.Start(ctx, env.Procs, command, true, c.read)
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	c.Process = process
+	go func() { <-process.Over; stop() }() // the end of a process releases its context
+	return c, nil
+}
+
+// over reports whether the program has ended.
+func (c *conn) over() bool {
+	select {
+	case <-c.Drained:
+		return true
+	default:
+		return false
+	}
+}
+
+// read reads lines until the output ends.
+func (c *conn) read(out io.Reader) {
+	for lines := bufio.NewReaderSize(out, 64<<10); ; {
+		raw, full, err := textcut.ReadLine(lines, maxLine, headBytes)
+		c.line(raw, full)
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (c *conn) line(raw []byte, full int) {
+	switch f := parse(raw); {
+	case full > len(raw):
+		c.to.take(&frame{raw: raw, bytes: full})
+	case f == nil && strings.TrimSpace(string(raw)) == "":
+	case f == nil:
+		c.to.take(&frame{raw: raw})
+	case f.Method != "" && len(f.ID) > 0 && string(f.ID) != "null":
+		c.request(f)
+	case f.Method != "":
+		c.to.take(f)
+	default:
+		c.answered(f)
+	}
+}
+
+// request answers a request of the agent at once.
+func (c *conn) request(f *frame) {
+	result, refused := c.to.asked(f)
+	message := map[string]any{"jsonrpc": "2.0", "id": f.ID, "result": result}
+	if refused != nil {
+		message = map[string]any{"jsonrpc": "2.0", "id": f.ID, "error": map[string]any{"code": refused.Code, "message": refused.Message}}
+	}
+	_ = c.send(message) // a closed input is the end of the program, which its reader sees
+}
+
+// answered passes a response to its request. A response to no open request is dropped.
+func (c *conn) answered(f *frame) {
+	id := strings.Trim(string(f.ID), `"`)
+	c.mu.Lock()
+	call := c.calls[id]
+	delete(c.calls, id)
+	c.mu.Unlock()
+	if call != nil {
+		call <- f
+	}
+}
+
+func (c *conn) send(message map[string]any) error {
+	text, err := json.Marshal(message)
+	if err != nil {
+		return fmt.Errorf("encode a message for the agent: %w", err)
+	}
+	return c.In.Send(append(text, '\n'))
+}
+
+// call sends a request. The channel gets the response, if there is one.
+func (c *conn) call(method string, params any) (<-chan *frame, error) {
+	done := make(chan *frame, 1)
+	c.mu.Lock()
+	c.last++
+	id := c.last
+	c.calls[strconv.Itoa(id)] = done
+	c.mu.Unlock()
+	return done, c.send(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
+
+// notify sends a notification.
+func (c *conn) notify(method string, params any) error {
+	return c.send(map[string]any{"jsonrpc": "2.0", "method": method, "params": params})
+}
+
+// ask sends a request and waits for its result. The error is that of ctx or of the response, [errEnded] or [errSilent].
+func (c *conn) ask(ctx context.Context, method string, params any, patience time.Duration) (json.RawMessage, error) {
+	done, err := c.call(method, params)
+	if err != nil {
+		return nil, errEnded
+	}
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case f := <-done:
+		return f.outcome()
+	case <-c.Drained:
+		select {
+		case f := <-done: // the last thing that the program said
+			return f.outcome()
+		default:
+			return nil, errEnded
+		}
+	case <-late.C:
+		return nil, errSilent
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// outcome returns the result of a response.
+func (f *frame) outcome() (json.RawMessage, error) {
+	if f.Error != nil {
+		return nil, f.Error
+	}
+	return f.Result, nil
+}

@@ -1,0 +1,172 @@
+package acp
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/continuous"
+	"github.com/omoi-dev/omoi/internal/agent/reporter"
+	"github.com/omoi-dev/omoi/internal/agent/stdio"
+	acptest "github.com/omoi-dev/omoi/internal/testkit/acp"
+)
+
+// events keeps events as texts, without numbers that damaged frames may raise.
+type events struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (e *events) Emit(eventType string, data map[string]any) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(data, "turn")
+	delete(data, "final_output_length")
+	text, err := json.Marshal(data)
+	if err != nil {
+		panic(err)
+	}
+	e.all = append(e.all, eventType+" "+string(text))
+}
+
+// taken feeds lines to a connection as an agent's output, and returns the events. Each prompt of a session is one turn.
+func taken(t *testing.T, d Dialect, lines []string) []string {
+	t.Helper()
+	report := &events{}
+	env := agent.Env{Report: report, Doing: &reporter.Activity{}, Log: slog.New(slog.DiscardHandler)}
+	env.Config.Dir = t.TempDir()
+	r := newRecorder(t.Context(), env, d, &place{}, continuous.Limits{})
+	defer r.log.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	in := stdio.NewWriter(null)
+	defer in.Drop()
+	c := &conn{Process: &stdio.Process{In: in}, to: handlerOf{r}, calls: map[string]chan *frame{}}
+	c.read(strings.NewReader(strings.Join(lines, "\n") + "\n"))
+	r.settle(nil, true)
+	return report.all
+}
+
+// handlerOf takes messages without a program that could get answers.
+type handlerOf struct{ *recorder }
+
+func (h handlerOf) asked(f *frame) (any, *rpcError) {
+	if f.Method == "session/request_permission" {
+		return h.permit(f), nil
+	}
+	return nil, &rpcError{Code: codeNoMethod}
+}
+
+// damaged returns a line with random damage.
+func damaged(r *rand.Rand, line string) string {
+	switch r.IntN(7) {
+	case 0: // cut
+		return line[:r.IntN(len(line))]
+	case 1: // another kind
+		return strings.Replace(line, `"sessionUpdate":"`, `"sessionUpdate":"x`, 1)
+	case 2: // other IDs
+		return strings.NewReplacer(`"id":`, `"id":9`, `"toolCallId":"`, `"toolCallId":"x`).Replace(line)
+	case 3: // a huge field
+		return strings.Replace(line, `"jsonrpc":"2.0"`, `"jsonrpc":"2.0","huge":"`+strings.Repeat("x", 1<<20)+`"`, 1)
+	case 4: // fields of another type
+		return strings.NewReplacer(`"text":"`, `"text":7,"t":"`, `"update":{`, `"update":[],"u":{`, `"status":"`, `"status":{},"s":"`).Replace(line)
+	case 5: // a byte
+		b := []byte(line)
+		b[r.IntN(len(b))] = byte(r.IntN(255) + 1)
+		return strings.ReplaceAll(string(b), "\n", " ")
+	}
+	return fmt.Sprintf("%x\x00%s", r.Uint64(), line[:len(line)/2])
+}
+
+// TestDamage_LosesNoEvent inserts 1,000 damaged copies of recorded frames before intact ones: each event of the intact
+// ones is still reported, in order.
+func TestDamage_LosesNoEvent(t *testing.T) {
+	t.Parallel()
+	const most = 1000
+	random, inserted := rand.New(rand.NewPCG(1, 2)), 0
+	for inserted < most {
+		for _, name := range acptest.Agents() {
+			d := dialects[strings.Replace(name, "claude", Claude, 1)]
+			sessions := acptest.Sessions(name)
+			for _, session := range slices.Sorted(keys(sessions)) {
+				intact, all := []string{}, []string{}
+				for _, f := range sessions[session] {
+					if f.In == nil {
+						continue
+					}
+					if random.IntN(3) == 0 {
+						all, inserted = append(all, damaged(random, string(f.In))), inserted+1
+					}
+					all, intact = append(all, string(f.In)), append(intact, string(f.In))
+				}
+				requireWithin(t, taken(t, d, intact), taken(t, d, all), name+" "+session)
+			}
+		}
+	}
+	t.Logf("%d damaged frames", inserted)
+}
+
+func keys[V any](m map[string]V) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// requireWithin fails unless each tool call and result of the first list is in the second one too, and each text.
+func requireWithin(t *testing.T, intact, all []string, name string) {
+	t.Helper()
+	texts := func(list []string) (text string, others []string) {
+		for _, e := range list {
+			kind, data, _ := strings.Cut(e, " ")
+			switch kind {
+			case "agent.message", "agent.thinking":
+				var m struct {
+					Content string `json:"content"`
+				}
+				require.NoError(t, json.Unmarshal([]byte(data), &m))
+				text += m.Content
+			case "agent.assistant_message": // the sums may hold tokens of damaged frames
+			case "agent.tool_use", "agent.tool_completed", "agent.tool_result": // a damaged copy may be a part of the same call
+				var call struct {
+					ID string `json:"tool_use_id"`
+				}
+				require.NoError(t, json.Unmarshal([]byte(data), &call))
+				others = append(others, kind+" "+call.ID)
+			default:
+				others = append(others, e)
+			}
+		}
+		return text, others
+	}
+	wantText, want := texts(intact)
+	gotText, got := texts(all)
+	at := 0
+	for _, r := range gotText {
+		if at < len(wantText) && strings.HasPrefix(wantText[at:], string(r)) {
+			at += len(string(r))
+		}
+	}
+	require.Equal(t, len(wantText), at, "%s: a text is missing", name)
+	at = 0
+	for _, e := range got {
+		if at < len(want) && e == want[at] {
+			at++
+		}
+	}
+	if at < len(want) {
+		require.Fail(t, "an event is missing", "%s: %s\nof %s", name, want[at], strings.Join(got, "\n"))
+	}
+}

@@ -1,0 +1,34 @@
+package acp_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/omoi-dev/omoi/internal/agent/proc"
+	acptest "github.com/omoi-dev/omoi/internal/testkit/acp"
+)
+
+// Variables of the fake agent. If fakeDir is set, the test binary is the agent.
+const (
+	fakeDir     = "OMOI_FAKE_ACP"
+	fakeAgent   = "OMOI_FAKE_AGENT"
+	fakeSession = "OMOI_FAKE_SESSION"
+	fakeDoes    = "OMOI_FAKE_DOES" // hold, child or die
+	fakeKeeps   = "OMOI_FAKE_KEEPS"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(fakeDir); dir != "" {
+		does := os.Getenv(fakeDoes)
+		p := acptest.Player{
+			Agent: os.Getenv(fakeAgent), Session: os.Getenv(fakeSession), Dir: dir, Remember: os.Getenv(fakeKeeps), Model: os.Getenv("OPENAI_BASE_URL"),
+			Hold: does == "hold", Child: does == "child", Die: does == "die",
+		}
+		p.Play(os.Stdin, os.Stdout)
+		return
+	}
+	if err := proc.Adopt(); err != nil {
+		panic(err)
+	}
+	m.Run()
+}

@@ -1,0 +1,41 @@
+package acp
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Bin returns the variable with the path of the program, if it is not on PATH.
+func (d Dialect) Bin() string {
+	return "OMOI_" + strings.ToUpper(strings.ReplaceAll(d.Name, "-", "_")) + "_BIN"
+}
+
+// find returns the path of the program: the one in the variable, the one of the host, on PATH, or in the folders of its
+// installers.
+func (d Dialect) find(env agent.Env, vars Vars) (string, error) {
+	places := []string{vars[d.Bin()], env.Config.Program}
+	for _, dir := range filepath.SplitList(vars["PATH"]) {
+		places = append(places, filepath.Join(dir, d.Program))
+	}
+	for _, dir := range []string{".local/bin", "node_modules/.bin", ".npm-global/bin"} {
+		places = append(places, filepath.Join(vars["HOME"], dir, d.Program))
+	}
+	for _, path := range places {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
+			return path, nil
+		}
+	}
+	return "", task.Invalid("agent", "Cannot start %s: the sandbox has no program %s. Next: install it in the setup step of the project or in the image (%s), or set its path in %s; see docs/CODING-AGENTS.md", d.Title, d.Program, d.Install, d.Bin())
+}
+
+// CheckVersion returns an error if a version is older than the least one that omoi supports.
+func (d Dialect) CheckVersion(version string) error {
+	if !older(version, d.Least) {
+		return nil
+	}
+	return task.Invalid("agent", "Cannot start %s: version %q is older than %s, the least version that omoi supports. Next: %s", d.Title, version, d.Least, d.Install)
+}

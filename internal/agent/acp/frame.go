@@ -1,0 +1,139 @@
+package acp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+)
+
+// frame is one message of the protocol: a request, a notification or a response.
+type frame struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *rpcError       `json:"error"`
+
+	raw   []byte
+	bytes int // full length of a line that was cut; 0: the whole line
+}
+
+// rpcError is the error of a response.
+type rpcError struct {
+	Code    int             `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data"`
+}
+
+// Codes of JSON-RPC and of the protocol.
+const (
+	codeNoLogin   = -32000
+	codeNoMethod  = -32601
+	codeNoSuccess = -32603
+)
+
+func (e *rpcError) Error() string { return e.Message }
+
+// detail is the part of an error's data that omoi uses.
+type detail struct {
+	Kind    string `json:"errorKind"` //nolint:tagliatelle // the protocol's name
+	Name    string `json:"errorName"` //nolint:tagliatelle // the protocol's name
+	Details string `json:"details"`
+}
+
+// parse parses a line; nil if it is not a JSON object. A field of an unexpected type is skipped.
+func parse(raw []byte) *frame {
+	raw = bytes.TrimSpace(raw)
+	f := &frame{raw: raw}
+	if len(raw) == 0 || raw[0] != '{' || !readable(json.Unmarshal(raw, f)) {
+		return nil
+	}
+	return f
+}
+
+// readable reports whether a decoding error is only about single fields, which then stay empty.
+func readable(err error) bool {
+	_, broken := errors.AsType[*json.UnmarshalTypeError](err)
+	return err == nil || broken
+}
+
+// into decodes a part of a message, and skips fields of unexpected types.
+func into[T any](raw json.RawMessage) (v T) {
+	_ = json.Unmarshal(raw, &v)
+	return v
+}
+
+// Parts of the answers to initialize and to the requests that open a session.
+type (
+	greeting struct {
+		Version int `json:"protocolVersion"` //nolint:tagliatelle // the protocol's name
+		Agent   struct {
+			Name    string `json:"name"`
+			Version string `json:"version"`
+		} `json:"agentInfo"` //nolint:tagliatelle // the protocol's name
+		Can struct {
+			Load    bool `json:"loadSession"` //nolint:tagliatelle // the protocol's name
+			Session struct {
+				Resume json.RawMessage `json:"resume"`
+			} `json:"sessionCapabilities"` //nolint:tagliatelle // the protocol's name
+		} `json:"agentCapabilities"` //nolint:tagliatelle // the protocol's name
+		Meta struct {
+			Steering struct {
+				Supported bool `json:"supported"`
+			} `json:"steering"`
+		} `json:"_meta"` //nolint:tagliatelle // the protocol's name
+	}
+	opened struct {
+		SessionID string   `json:"sessionId"` //nolint:tagliatelle // the protocol's name
+		Modes     modes    `json:"modes"`
+		Options   []option `json:"configOptions"` //nolint:tagliatelle // the protocol's name
+	}
+	modes struct {
+		All []mode `json:"availableModes"` //nolint:tagliatelle // the protocol's name
+	}
+	mode struct {
+		ID string `json:"id"`
+	}
+	option struct {
+		ID    string          `json:"id"`
+		Value json.RawMessage `json:"currentValue"` //nolint:tagliatelle // the protocol's name
+	}
+)
+
+// modeOf returns the mode that options name; empty: none.
+func modeOf(options []option) string {
+	for _, o := range options {
+		if o.ID == "mode" {
+			return into[string](o.Value)
+		}
+	}
+	return ""
+}
+
+// answer is the end of a turn.
+type answer struct {
+	Stop  string `json:"stopReason"` //nolint:tagliatelle // the protocol's name
+	Usage *usage `json:"usage"`
+	Meta  meta   `json:"_meta"` //nolint:tagliatelle // the protocol's name
+}
+
+// permission is a request for a permission.
+type permission struct {
+	Call    json.RawMessage `json:"toolCall"` //nolint:tagliatelle // the protocol's name
+	Options []struct {
+		ID   string `json:"optionId"` //nolint:tagliatelle // the protocol's name
+		Kind string `json:"kind"`
+	} `json:"options"`
+}
+
+// allowed returns the option that allows the call: by its kind, since each agent has IDs of its own. Empty: none.
+func (p permission) allowed() string {
+	for _, kind := range []string{"allow_once", "allow_always"} {
+		for _, o := range p.Options {
+			if o.Kind == kind {
+				return o.ID
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,30 @@
+package acp
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+var _ = register(Dialect{
+	Name: "gemini", Title: "Gemini CLI", Program: "gemini", Args: []string{"--acp"},
+	Install: "npm install --prefix /usr/local -g @google/gemini-cli@0.61.0", Least: "0.61.0",
+	Environ: geminiEnviron,
+	Mode:    "yolo", Steer: SteerAfter, NextMinute: true,
+	Notice: func(u update) bool { return strings.HasPrefix(u.text(), "[MODE_UPDATE]") },
+	// A rate limit is repeated without a word; other errors end the turn.
+	Silence: task.ClassProviderLimit,
+})
+
+func geminiEnviron(_ Place, vars Vars) (Vars, error) {
+	to := accessOf(vars, "google")
+	to.key = cmp.Or(vars["GEMINI_API_KEY"], to.key)
+	if to.base = cmp.Or(vars["GOOGLE_GEMINI_BASE_URL"], to.base); to.none() {
+		return nil, noCredential("Gemini CLI", "google")
+	}
+	return set(vars, Vars{
+		"GEMINI_API_KEY": cmp.Or(to.key, "none"), "GOOGLE_GEMINI_BASE_URL": to.base, "GEMINI_MODEL": cmp.Or(to.model, vars["GEMINI_MODEL"]),
+		"GEMINI_CLI_TRUST_WORKSPACE": "true", "GOOGLE_API_KEY": "",
+	}), nil
+}

@@ -1,0 +1,50 @@
+package acp
+
+import (
+	"cmp"
+	"path/filepath"
+	"regexp"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+var _ = register(Dialect{
+	Name: "qwen", Title: "Qwen Code", Program: "qwen", Args: []string{"--acp"},
+	Install: "npm install --prefix /usr/local -g @qwen-code/qwen-code@0.24.4", Least: "0.24.4",
+	Environ: qwenEnviron,
+	// In its mode auto, another model judges each command.
+	Mode: "yolo", Steer: SteerPull,
+	// Qwen Code adds itself to commits as an author, and writes notes next to them.
+	Files: func(p Place) map[string]string {
+		return map[string]string{filepath.Join(p.Home, ".qwen", "settings.json"): `{"general": {"gitCoAuthor": {"commit": false, "pr": false}}}` + "\n"}
+	},
+	Session: func(p Place, id string) (pattern, path string) {
+		path = filepath.Join(p.Home, ".qwen", "projects", notWord.ReplaceAllString(p.Work, "-"), "chats", id+".jsonl")
+		return path, path
+	},
+	// A rate limit is repeated without a word and without an end.
+	Silence: task.ClassProviderLimit,
+})
+
+var notWord = regexp.MustCompile(`[^A-Za-z0-9]`)
+
+func qwenEnviron(_ Place, vars Vars) (Vars, error) {
+	to := accessOf(vars, "openai")
+	if to.none() {
+		to = accessOf(vars, "openrouter")
+		to.base = cmp.Or(to.base, openRouter)
+	}
+	switch {
+	case to.key == "" && to.base == "" || to.key == "" && to.base == openRouter:
+		return nil, noCredential("Qwen Code", "openai")
+	case to.model == "":
+		return nil, noModel("Qwen Code", "openai")
+	}
+	return set(vars, Vars{"OPENAI_API_KEY": cmp.Or(to.key, "none"), "OPENAI_BASE_URL": cmp.Or(to.base, openAI), "OPENAI_MODEL": to.model}), nil
+}
+
+// Endpoints of model providers.
+const (
+	openAI     = "https://api.openai.com/v1"
+	openRouter = "https://openrouter.ai/api/v1"
+)

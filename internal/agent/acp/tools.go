@@ -1,0 +1,166 @@
+package acp
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/omoi-dev/omoi/internal/agent/textcut"
+	"github.com/omoi-dev/omoi/internal/event"
+)
+
+const (
+	responseBytes = 256 << 10 // bytes of a tool's structured result in an event
+	outputBytes   = 1 << 20   // bytes of output that are kept of pieces
+)
+
+// call is a running tool call. Agents send it in pieces.
+type call struct {
+	name, title, kind string
+	input, output     json.RawMessage
+	text              string
+	exit              *int
+	told              bool   // agent.tool_use was reported
+	idle              func() // clears the tool in heartbeats
+}
+
+// tool folds a message about a tool call into one call, and reports its start and end once each.
+func (r *recorder) tool(u update) {
+	r.flush(false)
+	c := r.calls[u.ID]
+	if c == nil {
+		if ended(u.Status) && u.Title == "" && u.Name == "" { // of a call that has ended
+			return
+		}
+		c = &call{}
+		r.calls[u.ID] = c
+		r.round()
+		r.turn.calls, r.turn.idle, r.turn.notice = r.turn.calls+1, 0, ""
+		c.idle = r.env.Doing.Tool(cmp.Or(u.tool(), u.ToolKind, "tool"))
+	}
+	c.fold(u)
+	if u.Status != "" && u.Status != "pending" {
+		r.use(u.ID, c)
+	}
+	if ended(u.Status) {
+		r.end(u.ID, c, u.Status == "failed")
+	}
+}
+
+func ended(status string) bool { return status == "completed" || status == "failed" }
+
+// fold takes what a message adds to a call.
+func (c *call) fold(u update) {
+	c.name, c.title, c.kind = cmp.Or(c.name, u.tool()), cmp.Or(u.Title, c.title), cmp.Or(u.ToolKind, c.kind)
+	if input := into[map[string]any](u.Input); len(input) > 0 {
+		c.input = u.Input
+	}
+	if len(u.Output) > 0 {
+		c.output = u.Output
+	}
+	if text := u.result(); text != "" {
+		c.text = text
+	}
+	if len(c.text) < outputBytes {
+		c.text += u.Meta.Piece.Data
+	}
+	if code, known := u.exit(); known {
+		c.exit = &code
+	}
+}
+
+// arguments returns the input of a call. An agent that sends none has a title for it.
+func (c *call) arguments() any {
+	if len(c.input) > 0 {
+		return rawOf(c.input)
+	}
+	return map[string]any{"title": c.title}
+}
+
+func (c *call) tool() string { return cmp.Or(c.name, c.kind, "tool") }
+
+// use reports the start of a call, once its input is known.
+func (r *recorder) use(id string, c *call) {
+	if c.told {
+		return
+	}
+	c.told = true
+	r.emit(event.AgentToolUse, map[string]any{"tool": c.tool(), "tool_use_id": id, "input": c.arguments(), "event_subtype": "tool_use"})
+}
+
+// useAll reports the calls whose input has come: agents that send it in pieces send the pieces in a row.
+func (r *recorder) useAll() {
+	for _, id := range slices.Sorted(maps.Keys(r.calls)) {
+		if c := r.calls[id]; len(c.input) > 0 {
+			r.use(id, c)
+		}
+	}
+}
+
+// end reports the end of a call, the files that changed, and its result. A command that fails is an error, whatever the
+// agent calls it.
+func (r *recorder) end(id string, c *call, failed bool) {
+	delete(r.calls, id)
+	c.idle()
+	for _, other := range r.calls {
+		other.idle = r.env.Doing.Tool(other.tool())
+	}
+	r.begun = false
+	r.env.Doing.Complete(id)
+	failed = failed || c.exit != nil && *c.exit != 0
+	if failed {
+		r.place.Errors++
+	}
+	done := map[string]any{"tool": c.tool(), "tool_use_id": id, "tool_input": c.arguments(), "tool_response": rawOf(c.output)}
+	if len(c.output) > responseBytes {
+		done["tool_response"], done["tool_response_truncated"], done["tool_response_full_length"] = textcut.First(string(c.output), resultBytes), true, len(c.output)
+	}
+	r.emit(event.AgentToolCompleted, done)
+	r.look(id)
+	cut := textcut.First(c.text, resultBytes)
+	r.emit(event.AgentToolResult, map[string]any{
+		"tool": c.tool(), "tool_use_id": id, "result": cut, "result_truncated": len(cut) < len(c.text), "result_full_length": len(c.text), "is_error": failed,
+	})
+	r.log.Note(entry{Role: "tool", Tool: c.tool(), Text: textcut.First(cmp.Or(c.title, c.text), resultBytes)})
+}
+
+// closeCalls ends calls that the agent will not report any more.
+func (r *recorder) closeCalls() {
+	for _, id := range slices.Sorted(maps.Keys(r.calls)) {
+		c := r.calls[id]
+		if c == nil { // its end came during the comparison of the work tree
+			continue
+		}
+		r.use(id, c)
+		c.text = fmt.Sprintf("[unknown: the agent stopped before the end of this call] %s", c.text)
+		r.end(id, c, true)
+	}
+}
+
+// permit answers a request for a permission: the sandbox is the isolation. While the turn is stopped, nothing is
+// permitted.
+func (r *recorder) permit(f *frame) any {
+	p := into[permission](f.Params)
+	u := into[update](p.Call)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if u.ID != "" && !r.loading {
+		u.Status = ""
+		r.tool(u)
+		r.use(u.ID, r.calls[u.ID])
+	}
+	if option := p.allowed(); option != "" && !r.stopping {
+		return outcome("selected", option)
+	}
+	return outcome("cancelled", "")
+}
+
+func outcome(kind, option string) any {
+	o := map[string]any{"outcome": kind}
+	if option != "" {
+		o["optionId"] = option
+	}
+	return map[string]any{"outcome": o}
+}
