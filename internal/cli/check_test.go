@@ -34,10 +34,12 @@ func TestCheck_RefusesWrongUsage(t *testing.T) {
 		code int
 		args []string
 	}{
-		"omoi check all takes no arguments, not \"flow\"": {2, []string{"check", "all", "flow"}},
-		"Invalid --timeout -1s: must be above 0":          {2, []string{"check", "flow", "--timeout", "-1s"}},
-		"Unknown command \"nope\" in omoi check":          {2, []string{"check", "nope"}},
-		"No server configured":                            {3, []string{"check", "agent"}},
+		"omoi check all takes no arguments, not \"flow\"":  {2, []string{"check", "all", "flow"}},
+		"Invalid --timeout -1s: must be above 0":           {2, []string{"check", "flow", "--timeout", "-1s"}},
+		"Unknown command \"nope\" in omoi check":           {2, []string{"check", "nope"}},
+		"No server configured":                             {3, []string{"check", "agent"}},
+		"takes the name of one agent":                      {2, []string{"check", "agent", "a", "b"}},
+		"Cannot check the agent \"nope\": expected one of": {2, []string{"check", "agent", "nope"}},
 	} {
 		code, out, complaints := omoi(t, nil, c.args...)
 		require.Equal(t, c.code, code, "%v: %s", c.args, complaints)
