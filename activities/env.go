@@ -56,6 +56,9 @@ func workerEnv(work task.Work, phase Phase, given map[string]string, workspace s
 	if work.UserID != "" {
 		env["USER_ID"] = work.UserID
 	}
+	if work.Contract != "" {
+		env["OMOI_TASK_CONTRACT"] = work.Contract
+	}
 	maps.Copy(env, validatorEnv(work))
 	maps.Copy(env, map[string]string{
 		"AGENT_ID":        to.sandboxID,
@@ -116,6 +119,9 @@ func taskData(work task.Work) string {
 		},
 		Ticket:   entry{ID: work.TicketID, Title: work.TicketTitle, Description: work.TicketDescription, Type: work.TicketType},
 		Markdown: "# " + work.Title + "\n\n" + work.Description + "\n",
+	}
+	if work.Contract != "" {
+		doc.Markdown += "\n## Task contract\n\n" + work.Contract + "\n"
 	}
 	if work.Feedback != "" {
 		doc.Revision = map[string]string{"feedback": work.Feedback}

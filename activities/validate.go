@@ -43,7 +43,7 @@ func validatorEnv(work task.Work) map[string]string {
 		"VALIDATION_ITERATION": strconv.Itoa(work.Round),
 		"ORIGINAL_TASK_ID":     work.TaskID,
 		"ORIGINAL_SANDBOX_ID":  work.WorkSandbox,
-		"INITIAL_PROMPT":       agentconfig.ValidatorPrompt(work.Title, work.Description, work.Feedback),
+		"INITIAL_PROMPT":       agentconfig.ValidatorPrompt(work.Title, work.Description, work.Contract, work.Feedback),
 	}
 }
 

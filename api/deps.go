@@ -29,6 +29,7 @@ type Ports struct {
 	Dispatch      Dispatch
 	Organizations Organizations
 	Budgets       Budgets
+	Contracts     Contracts
 	Figures       Figures
 	Tickets       Tickets
 	Sandboxes     Sandboxes

@@ -42,6 +42,7 @@ func (a *API) draftSteps(ctx context.Context, d *task.NewTask, in *client.Create
 		func() error { return a.draftReferences(ctx, d, in) },
 		func() error { return a.draftRunner(ctx, d, *in) },
 		func() error { return a.draftExecution(d, *in) },
+		func() error { return draftContract(d, in.Contract) },
 		func() error { return draftLimits(d, *in) },
 		func() error { return draftPlace(d, *in) },
 	}

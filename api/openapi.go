@@ -88,7 +88,7 @@ func nameOfSchema(t reflect.Type, hint string) string {
 	}
 	for pkg, owner := range map[string]string{
 		"guardian": "Guardian", "conductor": "Conductor", "credential": "Credential", "feedback": "Feedback", "spec": "Spec",
-		"transcript": "Transcript", "checkpoint": "Checkpoint", "supervise": "Analysis",
+		"transcript": "Transcript", "checkpoint": "Checkpoint", "supervise": "Analysis", "taskcontract": "Contract",
 	} {
 		_, inner, found := strings.Cut(t.PkgPath()+"."+t.Name(), "/internal/"+pkg+".")
 		if inner = strings.TrimRight(inner, "]"); found && inner != owner && !strings.Contains(inner, owner) {

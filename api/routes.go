@@ -29,6 +29,7 @@ func (a *API) register() {
 	a.registerDispatch()
 	a.registerOrganizations()
 	a.registerBudgets()
+	a.registerContracts()
 	a.registerFigures()
 	a.registerBranches()
 	a.registerTasks()

@@ -296,6 +296,7 @@ func checkFixedOfTask(id string, f client.FixedTaskFields) error {
 		{"execution_config", f.Execution, fixed},
 		{"dependencies", f.DependsOn, "use the routes below /api/v1/tasks/" + id + "/dependencies"},
 		{"budget", f.Budget, "use PUT /api/v1/tasks/" + id + "/budget"},
+		{"contract", f.Contract, "use PUT /api/v1/tasks/" + id + "/contract"},
 	})
 }
 

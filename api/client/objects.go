@@ -5,16 +5,20 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/taskcontract"
 )
 
 // ExecutionConfig holds the keys of execution_config that omoi reads; other keys are stored and ignored.
 type ExecutionConfig struct {
 	task.Execution
 
-	Constraints       []string `json:"constraints,omitempty" doc:"Sentences that limit the work, for the guardian and its model. Default: those of the description."`
-	AllowedPaths      []string `json:"allowed_paths,omitempty" doc:"Patterns of the only paths that the agent may change, as the guardian judges. Default: all paths."`
-	ForbiddenPaths    []string `json:"forbidden_paths,omitempty" doc:"Patterns of paths that the agent must not change, as the guardian judges. Default: none."`
-	ForbiddenCommands []string `json:"forbidden_commands,omitempty" doc:"Beginnings of shell commands that the agent must not run, as the guardian judges. Default: none."`
+	// The task contract, as [taskcontract.Contract]; its test_command is that of Execution.
+	Constraints       []string `json:"constraints,omitempty" doc:"Task contract: other limits in sentences, for agents and models. Default: none."`
+	AllowedPaths      []string `json:"allowed_paths,omitempty" doc:"Task contract: patterns of the only paths that the agent may change. Default: unknown."`
+	ForbiddenPaths    []string `json:"forbidden_paths,omitempty" doc:"Task contract: patterns of paths that the agent must not change. Default: unknown."`
+	ForbiddenCommands []string `json:"forbidden_commands,omitempty" doc:"Task contract: beginnings of shell commands that the agent must not run. Default: unknown."`
+	TestsMayChange    *bool    `json:"tests_may_change,omitempty" doc:"Task contract: whether the agent may change tests. Default: unknown."`
+	ChangeWanted      *bool    `json:"change_wanted,omitempty" doc:"Task contract: whether the task asks for changes of files. Default: unknown."`
 }
 
 // TaskResult holds the keys that omoi writes into the result of a task. An external program may add other keys, and use
@@ -54,13 +58,12 @@ type Artifact struct {
 
 // ProjectSettings holds the keys of a project's settings that omoi reads; other keys are stored and ignored.
 type ProjectSettings struct {
-	Validate          bool     `json:"validate,omitempty" doc:"True: validate the work of tasks that do not say otherwise. Default: false."`
-	CommitLeftovers   *bool    `json:"commit_leftovers,omitempty" doc:"False: omoi does not commit what a successful agent leaves uncommitted. Default: true."`
-	ModelPrices       string   `json:"model_prices,omitempty" doc:"Prices as model=input/output or model=input/output/cache_read/cache_write in USD per million tokens, comma-separated. Default: none."`
-	Constraints       []string `json:"constraints,omitempty" doc:"Sentences that limit the work of all tasks, for the guardian and its model. Default: none."`
-	AllowedPaths      []string `json:"allowed_paths,omitempty" doc:"Patterns of the only paths that agents may change, as the guardian judges. Default: all paths."`
-	ForbiddenPaths    []string `json:"forbidden_paths,omitempty" doc:"Patterns of paths that agents must not change, as the guardian judges. Default: none."`
-	ForbiddenCommands []string `json:"forbidden_commands,omitempty" doc:"Beginnings of shell commands that agents must not run, as the guardian judges. Default: none."`
+	Validate        bool   `json:"validate,omitempty" doc:"True: validate the work of tasks that do not say otherwise. Default: false."`
+	CommitLeftovers *bool  `json:"commit_leftovers,omitempty" doc:"False: omoi does not commit what a successful agent leaves uncommitted. Default: true."`
+	ModelPrices     string `json:"model_prices,omitempty" doc:"Prices as model=input/output or model=input/output/cache_read/cache_write in USD per million tokens, comma-separated. Default: none."`
+	AcceptContracts bool   `json:"accept_contracts,omitempty" doc:"True: task contracts that a model proposes count as accepted. Default: false."`
+
+	taskcontract.Contract // of all tasks, in addition to their own
 }
 
 // SharedResources are the common resources of two tasks.

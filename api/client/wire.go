@@ -54,6 +54,7 @@ type CreateTaskRequest struct {
 	ForceCreate         bool            `json:"force_create,omitempty" doc:"True: create the task even if similar work is open."`
 	Validate            *bool           `json:"validate,omitempty" doc:"Whether a validator reviews the work before publish; default: by task_type and project."`
 	Execution           json.RawMessage `json:"execution_config,omitempty" doc:"An object with script, command, setup, test_command, env, credentials, force_execute, continuous, wait_for_messages, reads_messages and validator; other keys are kept and ignored."`
+	Contract            string          `json:"contract,omitempty" doc:"Task contract as YAML, of which JSON is a part: keys of accepted in /api/v1/tasks/{id}/contract. Default: the same keys of execution_config."`
 }
 
 // TaskPreview is what a [CreateTaskRequest] would give. Fields that depend on a value at fault are empty.
@@ -93,6 +94,7 @@ type FixedTaskFields struct {
 	MaxRetries json.RawMessage `json:"max_retries,omitempty" doc:"Refused with 409: fixed at creation."`
 	Validate   json.RawMessage `json:"validate,omitempty" doc:"Refused with 409: fixed at creation."`
 	Execution  json.RawMessage `json:"execution_config,omitempty" doc:"Refused with 409: fixed at creation."`
+	Contract   json.RawMessage `json:"contract,omitempty" doc:"Refused with 409: use PUT /api/v1/tasks/{id}/contract."`
 	DependsOn  json.RawMessage `json:"dependencies,omitempty" doc:"Refused with 409: use /api/v1/tasks/{id}/dependencies."`
 	Budget     json.RawMessage `json:"budget,omitempty" doc:"Refused with 409: use PUT /api/v1/tasks/{id}/budget."`
 }

@@ -81,6 +81,9 @@ func acceptTask(ctx context.Context, q *db.Queries, d task.NewTask) (task.Accept
 	if err := fork.copyTo(ctx, made.TaskID, d.Agent); err != nil {
 		return made, err
 	}
+	if err := firstContract(ctx, q, d, made.TaskID); err != nil {
+		return made, err
+	}
 	if err := addDependencies(ctx, q, d.OrganizationID, made.TaskID, d.DependsOn); err != nil {
 		return made, err
 	}

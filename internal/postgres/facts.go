@@ -87,6 +87,9 @@ func (s *Store) Work(ctx context.Context, taskID string) (task.Work, error) {
 	if err := json.Unmarshal(t.ExecutionConfig, &work.Execution); err != nil {
 		return task.Work{}, task.Invalid("execution_config", "The task's execution_config cannot be read: %s.", err)
 	}
+	if err := agreed(&work, row); err != nil {
+		return task.Work{}, translate("read the contract of task "+taskID, err)
+	}
 	work.Unreadable = s.openForAgent(t.OrganizationID, work.Execution.Env)
 	return work, translate("read the attempts of task "+taskID, s.forAttempt(ctx, &work, row))
 }

@@ -33,6 +33,9 @@ func (f followUp) create(ctx context.Context) (string, error) {
 	if err := insertTask(ctx, f.q, d, db.InsertTaskParams{ID: id, ProjectID: before.ProjectID, TicketID: before.TicketID}); err != nil {
 		return "", err
 	}
+	if err := f.q.CopyContract(ctx, id, before.ID); err != nil {
+		return "", err
+	}
 	err = f.q.GoOnWith(ctx, db.GoOnWithParams{UserRequested: f.user, ID: id, Follows: before.ID})
 	if err != nil {
 		return "", err

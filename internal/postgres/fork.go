@@ -86,6 +86,9 @@ func (f *forking) copyTo(ctx context.Context, taskID, agent string) error {
 	if f == nil {
 		return nil
 	}
+	if err := f.q.CopyContract(ctx, taskID, f.source.ID); err != nil {
+		return err
+	}
 	run, packs, numbers := "", int64(0), []int{}
 	if agent == f.source.Agent && f.from.RunID != "" {
 		run = "fork-" + taskID

@@ -31,6 +31,7 @@ type NewTask struct {
 	DependsOn   []string
 	Budget      Budget
 	Execution   json.RawMessage // JSON object
+	Contract    json.RawMessage // task contract, a JSON object; nil: that of Execution
 
 	Sender string // creator of the task, for the receipt
 	Trace  string // W3C traceparent of the request; empty: not traced

@@ -41,6 +41,7 @@ type Work struct {
 	PullURL         string
 
 	Execution Execution
+	Contract  string // task contract in sentences; empty: nothing is known
 	// Unreadable reports that variables of env cannot be decrypted by this process and are left out; nil: none.
 	Unreadable error
 	// Setup is the project's setup command with its limit; zero: the default.

@@ -69,6 +69,8 @@ type Config struct {
 	SetupTimeout time.Duration `json:"setup_timeout,omitempty"`
 	// TestCommand validates the work in continuous mode, in a shell; empty: none.
 	TestCommand string `json:"test_command,omitempty"`
+	// Contract is the task contract in sentences, for the agent's prompt; empty: nothing is known.
+	Contract string `json:"contract,omitempty"`
 	// Env overrides the environment of the agent's program. Legacy workers rely on it.
 	Env map[string]string `json:"env,omitempty"`
 
@@ -149,8 +151,9 @@ type Validation struct {
 	Rounds int `json:"rounds"` // maximum number of rounds
 }
 
-// ValidatorPrompt returns the prompt of a validator; missing is the feedback of an earlier round.
-func ValidatorPrompt(title, description, missing string) string {
+// ValidatorPrompt returns the prompt of a validator; missing is the feedback of an earlier round. The contract is that of
+// the task, empty if nothing is known.
+func ValidatorPrompt(title, description, contract, missing string) string {
 	text := strings.TrimSpace(description)
 	if title != "" && !strings.HasPrefix(text, title) {
 		text = strings.TrimSpace(title + "\n\n" + text)
@@ -158,6 +161,9 @@ func ValidatorPrompt(title, description, missing string) string {
 	parts := []string{
 		"Another agent was given the task below. Its work is what stands on the branch that is checked out here. Find out whether the work does what was asked: read what was changed, run it, and run its tests. Then give your verdict.",
 		"The task was:\n\n" + text,
+	}
+	if contract != "" {
+		parts = append(parts, "The work must keep the contract of the task. "+contract)
 	}
 	if missing != "" {
 		parts = append(parts, "An earlier round of validation found this missing; look whether it is there now:\n\n"+missing)

@@ -48,7 +48,7 @@ func modeText(mode string) string {
 func firstPrompt(env agent.Env, place *place) string {
 	cfg := env.Config
 	if cfg.Validation != nil {
-		text := agentconfig.ValidatorPrompt(cfg.Title, cfg.Description, cfg.Feedback)
+		text := agentconfig.ValidatorPrompt(cfg.Title, cfg.Description, cfg.Contract, cfg.Feedback)
 		if cfg.TestCommand != "" {
 			text += "\n\nThe work can pass only if this command does: " + cfg.TestCommand
 		}
@@ -74,6 +74,9 @@ func firstPrompt(env agent.Env, place *place) string {
 	}
 	if env.Restored != "" {
 		text = env.Restored + "\n\n" + text
+	}
+	if cfg.Contract != "" {
+		text += "\n\n" + cfg.Contract
 	}
 	if cfg.TestCommand != "" {
 		text += "\n\nThe work is accepted only if this command passes: " + cfg.TestCommand

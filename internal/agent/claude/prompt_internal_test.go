@@ -37,6 +37,10 @@ func TestSystemPrompt_Modes(t *testing.T) {
 	require.Contains(t, judges, "An earlier round of validation found this missing; look whether it is there now:\n\nthe tests were missing")
 	require.NotContains(t, judges, "git push")
 
+	bound := func(c *agentconfig.Config) { c.Contract = "The task contract:\n- Do not change tests." }
+	require.Contains(t, prompt(bound), "Add a file\n\nThe task contract:\n- Do not change tests.")
+	require.Contains(t, prompt(func(c *agentconfig.Config) { bound(c); c.Validation = &agentconfig.Validation{} }), "must keep the contract of the task. The task contract:\n- Do")
+
 	revises := prompt(func(c *agentconfig.Config) { c.Feedback = "the tests are missing" })
 	require.Contains(t, revises, "---\nWhat was said of the attempt before this one:\n\nthe tests are missing", "its first words")
 }

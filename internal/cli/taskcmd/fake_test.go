@@ -78,6 +78,8 @@ type fakeAPI struct {
 	provider    sandbox.Provider
 	feedback    feedback.TaskFeedback
 	why         client.Explanation
+	contract    client.TaskContract
+	contracts   []string // contracts that were set
 }
 
 func newFake(t *testing.T) *fakeAPI {
@@ -103,6 +105,13 @@ func newFake(t *testing.T) *fakeAPI {
 		_, _ = w.Write([]byte("+added\n"))
 	})
 	mux.HandleFunc("GET /api/v1/tasks/{id}/feedback", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, f.feedback) })
+	mux.HandleFunc("GET /api/v1/tasks/{id}/contract", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, f.contract) })
+	mux.HandleFunc("PUT /api/v1/tasks/{id}/contract", func(w http.ResponseWriter, r *http.Request) {
+		var in client.SetContractRequest
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		f.contracts = append(f.contracts, in.Contract)
+		answer(w, http.StatusOK, f.contract)
+	})
 	mux.HandleFunc("GET /api/v1/tasks/{id}/why", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, f.why) })
 	mux.HandleFunc("POST /api/v1/tasks/{id}/{what}", f.ask)
 	mux.HandleFunc("POST /api/v1/tasks/{id}/rewind", f.rewind)

@@ -31,7 +31,7 @@ func TestJSON_IsTheObjectOfTheAPI(t *testing.T) {
 	f.works = []client.SavedWork{{Attempt: 1, Kind: "branch"}}
 	holdsJSON(t, f, []jsonCase{
 		{"ps", "Task", nil},
-		{"show -", "Task", []string{"sandboxes", "interventions", "temporal_url", "feedback", "api_url"}},
+		{"show -", "Task", []string{"sandboxes", "interventions", "temporal_url", "feedback", "api_url", "contract"}},
 		{"run x --repo /r", "Task", nil},
 		{"why -", "Explanation", nil},
 		{"receipt -", "DeletionReceipt", nil},
@@ -44,6 +44,7 @@ func TestJSON_IsTheObjectOfTheAPI(t *testing.T) {
 		{"credentials list", "Credential", nil},
 		{"work -", "SavedWorkList", nil},
 		{"run x --repo /r --dry-run", "CreateTaskRequest", nil},
+		{"contract -", "TaskContract", nil},
 	})
 }
 

@@ -40,8 +40,14 @@ func (r *run) request(cmd *cobra.Command, args []string) (client.CreateTaskReque
 	if err != nil {
 		return none, err
 	}
+	contract := ""
+	if r.contract != "" {
+		if contract, err = r.readContract(r.contract); err != nil {
+			return none, err
+		}
+	}
 	in := client.CreateTaskRequest{
-		Title: r.title, Description: text, Priority: strings.ToUpper(r.priority),
+		Title: r.title, Description: text, Contract: contract, Priority: strings.ToUpper(r.priority),
 		Agent: r.agent, Provider: r.provider, Execution: execution, DeadlineAt: r.deadline,
 	}
 	if r.script != "" && r.agent == "" {
@@ -119,10 +125,10 @@ func notEmpty(text string) (string, error) {
 }
 
 // read reads a file, or standard input for "-". what describes the content in errors.
-func (r *run) read(what, file string) ([]byte, error) {
-	in := r.Stdin
+func (s *session) read(what, file string) ([]byte, error) {
+	in := s.Stdin
 	if file != "-" {
-		path, err := r.path(file)
+		path, err := s.path(file)
 		if err != nil {
 			return nil, exit.With(exit.Usage, err)
 		}

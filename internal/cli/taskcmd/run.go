@@ -13,13 +13,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/taskcontract"
 )
 
 type run struct {
 	*session
 
 	file, repo, project, title, agent, script, provider, priority, deadline string
-	execution, key                                                          string
+	execution, key, contract                                                string
 	maxRetries                                                              int
 	wait, dryRun, validate                                                  bool
 	checkDuplicates                                                         bool
@@ -72,6 +73,7 @@ func (r *run) taskFlags(cmd *cobra.Command) {
 	f.StringVar(&r.agent, "agent", "", strings.Join(task.RuntimeNames(), ", ")+" (default: task.agent of the server, else the first one that is installed and has a credential)")
 	f.StringVar(&r.script, "script", "", "JSON `file` with the steps of the scripted agent, or example:<name>; implies --agent scripted")
 	f.StringVar(&r.execution, "execution-config", "", "JSON `file` with more settings, for example command, setup, test_command, continuous")
+	f.StringVar(&r.contract, "contract", "", "YAML `file` with the task contract: what the task may change and run (docs/CONTRACTS.md)")
 	f.BoolVar(&r.validate, "validate", false, "have another agent validate the work before it is published; --validate=false overrides the project")
 	f.StringVar(&r.validator, "validator-script", "", "JSON `file` with the steps of a scripted agent that validates, or example:<name>; implies --validate")
 	f.BoolVar(&r.checkDuplicates, "check-duplicates", false, "create no task, with exit code 4, if the project has an open task about the same work")
@@ -193,6 +195,18 @@ func (r *run) preview(in client.CreateTaskRequest) error {
 	if err := r.printJSON(in); err != nil {
 		return err
 	}
+	r.say("Task contract, to which the project may add:")
+	r.showInForce(contractOf(in))
 	r.note("Nothing was sent.")
 	return nil
+}
+
+// contractOf returns the task contract of a request, without that of the project.
+func contractOf(in client.CreateTaskRequest) taskcontract.InForce {
+	var given *taskcontract.Version
+	if in.Contract != "" {
+		c, _ := taskcontract.Parse(in.Contract) // readContract has parsed it
+		given = &taskcontract.Version{Contract: c, Accepted: true}
+	}
+	return taskcontract.Of(given, in.Execution, nil)
 }

@@ -35,6 +35,7 @@ type shown struct {
 	Feedback  *feedback.TaskFeedback `json:"feedback,omitempty"` // feedback on the pull request; absent: none
 	API       string                 `json:"api_url"`            // URL of the server
 	Failing   *failing               `json:"checkpoint_failure,omitempty"`
+	Contract  *client.TaskContract   `json:"contract,omitempty"` // absent: the request failed
 
 	ticketKey string // empty: unknown
 }
@@ -54,6 +55,9 @@ func (s *session) show(ctx context.Context, api *client.Client, t client.Task) e
 		Task: t, Sandboxes: boxes, Steps: steps.Items, Workflow: WorkflowURL(info, t.ID), API: api.BaseURL(), Feedback: feedbackOf(ctx, api, t),
 		Failing: failingOf(ctx, api, t),
 	}
+	if contract, contractErr := api.TaskContract(ctx, t.ID); contractErr == nil { // show works without it
+		out.Contract = &contract
+	}
 	if *s.JSON {
 		return s.printJSON(out)
 	}
@@ -61,6 +65,9 @@ func (s *session) show(ctx context.Context, api *client.Client, t client.Task) e
 		out.ticketKey = ticket.Key
 	}
 	s.showTask(out, waits)
+	if c := out.Contract; c != nil && c.Known() {
+		s.showContract(*c)
+	}
 	s.showAttempts(t)
 	s.showReviews(t)
 	if len(steps.Items) > 0 {

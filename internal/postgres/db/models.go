@@ -1141,6 +1141,22 @@ type TaskBrief struct {
 	EarlierBranches   []string
 }
 
+// Versions of task contracts. A task without a row has the contract in its execution_config.
+type TaskContract struct {
+	TaskID string
+	// Number of the version in its task, from 1. The newest counts.
+	Version int
+	// Text of the version (taskcontract.Contract). An absent key is unknown.
+	Contract json.RawMessage
+	// user, or model: a model proposed the version.
+	Author string
+	// Name of the user or of the model.
+	AuthorName string
+	// A user wrote the version, or the project accepts what a model proposes. False: proposed only.
+	Accepted  bool
+	CreatedAt time.Time
+}
+
 // One dependency: task_id starts after depends_on is completed.
 type TaskDependency struct {
 	TaskID    string

@@ -380,6 +380,8 @@ func (q *Queries) TaskForUpdate(ctx context.Context, id string) (TaskForUpdateRo
 const work = `-- name: Work :one
 SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.user_requested, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, t.key, t.forked_from, t.earlier_branches, k.title AS ticket_title, k.description AS ticket_description, k.ticket_type,
     p.repo, p.default_branch, p.setup, p.setup_timeout_s,
+    p.settings,
+    coalesce((SELECT to_jsonb(n) FROM task_contracts n WHERE n.task_id = t.id ORDER BY n.version DESC LIMIT 1), 'null')::jsonb AS contract,
     coalesce(p.settings ->> 'model_prices', '')::text AS model_prices,
     coalesce(p.settings -> 'commit_leftovers' <> 'false', true)::boolean AS commit_leftovers, coalesce(x.content, '')::text AS feedback,
     coalesce(a.kind, '')::text AS attempt_kind, coalesce((SELECT c.args ->> 'feedback' FROM commands c
@@ -401,6 +403,8 @@ type WorkRow struct {
 	DefaultBranch     string
 	Setup             string
 	SetupTimeoutS     int
+	Settings          json.RawMessage
+	Contract          json.RawMessage
 	ModelPrices       string
 	CommitLeftovers   bool
 	Feedback          string
@@ -473,6 +477,8 @@ func (q *Queries) Work(ctx context.Context, id string) (WorkRow, error) {
 		&i.DefaultBranch,
 		&i.Setup,
 		&i.SetupTimeoutS,
+		&i.Settings,
+		&i.Contract,
 		&i.ModelPrices,
 		&i.CommitLeftovers,
 		&i.Feedback,

@@ -68,6 +68,8 @@ WHERE t.id = @id;
 -- The column retry_feedback is that of the retry that began the chain of runs.
 SELECT sqlc.embed(t), k.title AS ticket_title, k.description AS ticket_description, k.ticket_type,
     p.repo, p.default_branch, p.setup, p.setup_timeout_s,
+    p.settings,
+    coalesce((SELECT to_jsonb(n) FROM task_contracts n WHERE n.task_id = t.id ORDER BY n.version DESC LIMIT 1), 'null')::jsonb AS contract,
     coalesce(p.settings ->> 'model_prices', '')::text AS model_prices,
     coalesce(p.settings -> 'commit_leftovers' <> 'false', true)::boolean AS commit_leftovers, coalesce(x.content, '')::text AS feedback,
     coalesce(a.kind, '')::text AS attempt_kind, coalesce((SELECT c.args ->> 'feedback' FROM commands c
