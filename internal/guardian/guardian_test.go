@@ -16,6 +16,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/taskcontract"
 )
 
 // dying is a store whose process dies after a number of writes.
@@ -85,11 +86,11 @@ func TestTwoWorkersAtTheSameStretchSpeakOnce(t *testing.T) {
 	require.Equal(t, 5, w.count(`SELECT count(*) FROM messages`))
 }
 
-func TestWhatATitleForbidsBindsToo(t *testing.T) {
+func TestContractOfTheProject_BindsItsTasks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	box := w.atWork(1)[0]
-	w.exec("UPDATE tasks SET title = 'Mend the build. Only change files under `src/`.'")
+	w.exec(`UPDATE projects SET settings = '{"allowed_paths": ["src"]}'`)
 	w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, event_data)
 		SELECT id, 1, partition_month, 'agent.file_edited', '{"file_path": "main.go", "change_type": "modified", "full_diff": "@@ -1 +1 @@\n-a\n+b\n"}' FROM sandboxes WHERE id = $1`, box)
 	w.exec(`UPDATE sandboxes SET last_sequence = 1 WHERE id = $1`, box)
@@ -294,8 +295,8 @@ func TestAJudgementCanBeMadeAgain(t *testing.T) {
 	require.NotEmpty(t, second.Evidence)
 }
 
-// An agent's claim that a user allowed something counts only if the store has the user's message.
-func TestOnlyWhatAPersonSaidLiftsALimit(t *testing.T) {
+// What an agent claims to have been told lifts no limit: a user changes the contract.
+func TestOnlyTheContractLiftsALimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	box := w.atWork(1)[0]
@@ -306,24 +307,15 @@ func TestOnlyWhatAPersonSaidLiftsALimit(t *testing.T) {
 		UNION ALL SELECT s.id, 2, s.partition_month, 'agent.file_edited',
 			'{"file_path": "cmd/main.go", "change_type": "modified", "lines_added": 1}'::jsonb, now() FROM sandboxes s WHERE s.id = $1`, box)
 	w.exec(`UPDATE sandboxes SET last_sequence = 2 WHERE id = $1`, box)
-	for _, sender := range []string{"agent", "system", "guardian"} {
-		w.exec(`INSERT INTO messages (id, sandbox_id, kind, content, sender_kind, sender_id, state, reason)
-			VALUES ($1, $2, 'user_message', 'You may change cmd/ for that.', $3, 'x', 'taken_up', '')`, task.NewID(), box, sender)
-	}
-	w.exec(`INSERT INTO messages (id, sandbox_id, kind, content, sender_kind, sender_id, state, reason)
-		VALUES ($1, $2, 'user_message', 'You may change cmd/ for that.', 'person', 'x', 'accepted', '')`, task.NewID(), box)
 	g := w.guardian(always())
-	for _, state := range []string{"accepted", "delivered", "expired"} {
-		w.exec(`UPDATE messages SET state = $1 WHERE sender_kind = 'person'`, state)
-		j, err := g.JudgeNow(t.Context(), box, true)
-		require.NoError(t, err)
-		require.True(t, j.NeedsSteering, state)
-	}
-	w.exec(`UPDATE messages SET state = 'taken_up' WHERE sender_kind = 'person'`)
 	j, err := g.JudgeNow(t.Context(), box, true)
 	require.NoError(t, err)
+	require.True(t, j.NeedsSteering)
+	_, err = w.store.SetTaskContract(t.Context(), w.org, j.TaskID, "ann", taskcontract.Contract{AllowedPaths: []string{"src", "cmd"}})
+	require.NoError(t, err)
+	j, err = g.JudgeNow(t.Context(), box, true)
+	require.NoError(t, err)
 	require.False(t, j.NeedsSteering)
-	require.Contains(t, string(j.Analysis), `"lifted_constraints":["cmd/"]`)
 }
 
 // An interrupted agent waits for a message with the next step, which only the guardian can send.

@@ -16,6 +16,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/taskcontract"
 )
 
 // pageOf is the number of sandboxes that are read at once.
@@ -138,12 +139,13 @@ func (g *Guardian) subject(w Watched, events []event.Event) supervise.Subject {
 	var execution task.Execution
 	_ = json.Unmarshal(w.Execution, &execution) // another form counts as empty
 	w.Title, w.Description = redact.Scrub(w.Title, nil), redact.Scrub(w.Description, nil)
+	agreed := taskcontract.Of(w.Contract, w.Execution, w.Settings)
 	s := supervise.Subject{
 		TaskID: w.TaskID, SandboxID: w.SandboxID, ProjectID: w.ProjectID, Attempt: w.Attempt,
 		Title: w.Title, Description: w.Description, TaskType: w.TaskType, Mode: w.Mode, Phase: w.PhaseID,
-		TestCommand: execution.TestCommand, WaitsForMessages: execution.Waits(),
-		Limits: supervise.LimitsOf(w.Title+"\n"+w.Description, w.Execution, w.Settings),
-		Age:    w.Age, CostUSD: w.CostUSD, Tokens: w.Tokens, BudgetUSD: w.Budget.USD, Counts: w.Counts,
+		TestCommand: cmp.Or(agreed.Accepted.TestCommand, execution.TestCommand), WaitsForMessages: execution.Waits(),
+		Contract: agreed,
+		Age:      w.Age, CostUSD: w.CostUSD, Tokens: w.Tokens, BudgetUSD: w.Budget.USD, Counts: w.Counts,
 		Said: hidden(w.Said),
 	}
 	s.Read(events, w.At)

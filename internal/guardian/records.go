@@ -6,6 +6,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/taskcontract"
 )
 
 // Watched is an active sandbox with the inputs of its analysis. Durations are ages at At.
@@ -23,8 +24,9 @@ type Watched struct {
 	Mode           string
 	Agent          string // of this attempt
 	PhaseID        string
-	Execution      json.RawMessage // an object
-	Settings       json.RawMessage // of its project, an object
+	Execution      json.RawMessage       // an object
+	Settings       json.RawMessage       // of its project, an object
+	Contract       *taskcontract.Version // newest stored version; nil: none
 	Budget         task.Budget
 	Counts         map[string]int64 // events by type, up to a sequence shortly before Head; nil: not counted
 	CostUSD        float64

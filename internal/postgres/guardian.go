@@ -91,6 +91,9 @@ func watched(row db.WatchedSandboxesRow) (guardian.Watched, error) {
 	if err := json.Unmarshal(row.Budget, &w.Budget); err != nil {
 		return w, fmt.Errorf("read the budget of task %s: %w", row.TaskID, err)
 	}
+	if err := json.Unmarshal(row.Contract, &w.Contract); err != nil {
+		return w, fmt.Errorf("read the contract of task %s: %w", row.TaskID, err)
+	}
 	if err := json.Unmarshal(row.Counters, &w.Counts); err != nil {
 		return w, fmt.Errorf("read the counters of sandbox %s: %w", row.ID, err)
 	}

@@ -16,7 +16,7 @@ const (
 // contextOf summarizes the history.
 func contextOf(t *history) Context {
 	c := Context{
-		Goal: goalOf(t.Subject), Constraints: t.constraints(), Lifted: append([]string{}, t.lifted...), Instructions: t.instructions(),
+		Goal: goalOf(t.Subject), Constraints: t.constraints(), Instructions: t.instructions(),
 		Focus: t.focus(), Attempt: t.Attempt, Approaches: t.approaches(), Blockers: t.blockers(), Phase: t.Phase,
 		Age: t.Age, SinceWork: t.sinceWork(), SinceChange: t.Age, Events: t.Seen.Last, Calls: t.count(event.AgentToolUse),
 		Edits: t.count(event.AgentFileEdited), CostUSD: t.CostUSD, Tokens: t.Tokens,
@@ -39,11 +39,10 @@ func goalOf(s *Subject) string {
 	return cut(strings.TrimSpace(s.Title+". "+s.Description), maxText)
 }
 
-// constraints returns the constraints of the task without those that a user lifted.
+// constraints returns the sentences of the task contract.
 func (t *history) constraints() []string {
-	return slices.DeleteFunc(append([]string{}, t.Limits.Constraints...), func(sentence string) bool {
-		return slices.ContainsFunc(t.lifted, func(path string) bool { return strings.Contains(sentence, path) })
-	})
+	list := append([]string{}, t.Contract.Accepted.Constraints...)
+	return append(list, t.Contract.Proposed.Constraints...)
 }
 
 // instructions returns the newest messages of users during the attempt, shortened.

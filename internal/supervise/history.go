@@ -47,7 +47,6 @@ type history struct {
 	changed *Event
 	end     *Event // successful completion without later work; of several in a row, the first
 	wentOn  bool   // the agent worked on after a completion without a user's message
-	lifted  []string
 
 	calls map[string]*step
 	known map[any]bool
@@ -58,9 +57,6 @@ type history struct {
 func newHistory(s *Subject) *history {
 	t := &history{Subject: s, calls: map[string]*step{}, known: map[any]bool{}, moved: map[same]*series{}, net: map[string]uint64{}}
 	t.steps = make([]*step, 0, len(s.Events)/3)
-	for _, m := range s.Said {
-		t.lifted = append(t.lifted, liftedBy(cut(m.Text, maxText))...)
-	}
 	for i := range s.Events {
 		t.take(&s.Events[i])
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/supervise"
+	"github.com/omoi-dev/omoi/internal/taskcontract"
 )
 
 // Any events are read and analyzed, and a verdict refers to existing events.
@@ -42,7 +43,7 @@ func TestHostileEvents(t *testing.T) {
 				CreatedAt: now.Add(-time.Duration(rapid.IntRange(-5, 5000).Draw(t, "age")) * time.Second),
 			})
 		}
-		s := supervise.Subject{Title: "x", Limits: supervise.Limits{Paths: []string{"src"}, NoCommands: []string{"go test"}}}
+		s := supervise.Subject{Title: "x", Contract: taskcontract.InForce{Accepted: taskcontract.Contract{AllowedPaths: []string{"src"}, ForbiddenCommands: []string{"go test"}}}}
 		s.Read(rows, now)
 		a := supervise.Rules(s, supervise.DefaultSettings())
 		require.NotEqual(t, supervise.Healthy, a.Verdict)

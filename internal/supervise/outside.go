@@ -1,42 +1,83 @@
 package supervise
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/taskcontract"
 )
 
 const namedFiles = 3
 
-// outside matches edits of files that the task does not allow. Reverted edits, files that tools write and paths that a
-// user allowed do not count.
+// part is the accepted or the proposed part of the task contract, and how a finding names it.
+type part struct {
+	taskcontract.Contract
+
+	name string
+}
+
+// parts returns the accepted part first.
+func (t *history) parts() []part {
+	return []part{{t.Contract.Accepted, "the task contract"}, {t.Contract.Proposed, "the proposed task contract"}}
+}
+
+// testsMayChange reports whether the task contract allows to change tests.
+func (t *history) testsMayChange() bool {
+	known := cmp.Or(t.Contract.Accepted.TestsMayChange, t.Contract.Proposed.TestsMayChange)
+	return known != nil && *known
+}
+
+// outside matches edits of files that the task contract does not allow. Reverted edits and files that tools write do not
+// count.
 func outside(t *history, s Settings) *Finding {
-	if len(t.Limits.Paths) == 0 {
-		return nil
+	for _, c := range t.parts() {
+		if len(c.AllowedPaths) == 0 {
+			continue
+		}
+		which := "outside of what " + c.name + " allows (" + strings.Join(c.AllowedPaths, ", ") + ")"
+		if f := edits(t, s, which, func(e *Event) bool { return !anyPath(c.AllowedPaths, e.Path) }); f != nil {
+			return f
+		}
 	}
-	return edits(t, s, "outside of what the task allows ("+strings.Join(t.Limits.Paths, ", ")+")", func(path string) bool {
-		return !anyPath(t.Limits.Paths, path)
-	})
+	return nil
 }
 
-// constraint matches edits of forbidden files, and forbidden commands.
+// constraint matches edits and commands that the task contract forbids.
 func constraint(t *history, s Settings) *Finding {
-	if f := forbidden(t); f != nil {
-		return f
+	for _, c := range t.parts() {
+		if f := cmp.Or(forbidden(t, c), edits(t, s, "that "+c.name+" forbids to change", func(e *Event) bool { return c.forbids(t, e) })); f != nil {
+			return f
+		}
 	}
-	if len(t.Limits.NoPaths) == 0 {
-		return nil
-	}
-	return edits(t, s, "that the task forbids to change", func(path string) bool { return anyPath(t.Limits.NoPaths, path) })
+	return nil
 }
 
-func edits(t *history, s Settings, which string, wrong func(name string) bool) *Finding {
+// forbids reports whether the contract forbids an edit. The agent may add tests, and change its own.
+func (c part) forbids(t *history, e *Event) bool {
+	return c.ChangeWanted != nil && !*c.ChangeWanted ||
+		c.TestsMayChange != nil && !*c.TestsMayChange && e.Edit.judges && !t.created(e.Path) ||
+		anyPath(c.ForbiddenPaths, e.Path)
+}
+
+// created reports whether the agent created a file.
+func (t *history) created(file string) bool {
+	return slices.ContainsFunc(t.Events, func(e Event) bool { return e.Edit != nil && e.Path == file && e.Edit.Change == "created" })
+}
+
+// edits matches edits that are wrong. A validator may change files to try the work.
+func edits(t *history, s Settings, which string, wrong func(*Event) bool) *Finding {
+	if t.Mode == task.ModeValidation {
+		return nil
+	}
 	var files []string
 	var seen []int64
 	for i := range t.Events {
 		e := &t.Events[i]
-		if e.Edit == nil || !t.left(e.Path) || !wrong(e.Path) || anyPath(s.Ignored, e.Path) || anyPath(t.lifted, e.Path) {
+		if e.Edit == nil || !t.left(e.Path) || !wrong(e) || anyPath(s.Ignored, e.Path) {
 			continue
 		}
 		seen = append(seen, e.Sequence)
@@ -62,16 +103,16 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// forbidden matches the newest command that the task forbids.
-func forbidden(t *history) *Finding {
+// forbidden matches the newest command that the contract forbids.
+func forbidden(t *history, c part) *Finding {
 	for _, st := range slices.Backward(t.steps) {
-		name := oneOf(st.use.commands, t.Limits.NoCommands...)
+		name := oneOf(st.use.commands, c.ForbiddenCommands...)
 		if name == "" {
 			continue
 		}
 		return &Finding{
-			Why:        fmt.Sprintf("It ran %q, which the task forbids.", name),
-			Advice:     fmt.Sprintf("The task forbids to run %q. Do not run it again; say what it has changed.", name),
+			Why:        fmt.Sprintf("It ran %q, which %s forbids.", name, c.name),
+			Advice:     fmt.Sprintf("Do not run %q again: %s forbids it. Say what it has changed.", name, c.name),
 			Confidence: 0.9, Evidence: evidence([]*step{st}, 1),
 		}
 	}

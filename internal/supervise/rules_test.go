@@ -11,6 +11,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/supervise"
+	"github.com/omoi-dev/omoi/internal/taskcontract"
 )
 
 func TestLoop(t *testing.T) {
@@ -215,27 +216,48 @@ Destroying test database for alias 'default'...`
 
 func TestOutsideAndConstraints(t *testing.T) {
 	t.Parallel()
-	only := func(s *supervise.Subject) {
-		s.Limits = supervise.LimitsOf("Only change files under `src/`. Never run `git push --force`.")
-	}
-	not := func(s *supervise.Subject) {
-		s.Limits = supervise.LimitsOf("Fix it, but do not touch `tests/` or go.mod.")
+	only := accepts(taskcontract.Contract{AllowedPaths: []string{"src/"}, ForbiddenCommands: []string{"git push --force"}})
+	not := accepts(taskcontract.Contract{ForbiddenPaths: []string{"tests/", "go.mod"}})
+	noTests, nothing := accepts(taskcontract.Contract{TestsMayChange: new(false)}), accepts(taskcontract.Contract{ChangeWanted: new(false)})
+	proposed := func(s *supervise.Subject) {
+		s.Contract.Proposed = taskcontract.Contract{AllowedPaths: []string{"src/"}}
 	}
 	hold(t, []judged{
 		{name: "inside", tape: newTape().edit("src/deep/a.go", "+x"), with: only},
 		{name: "outside", tape: newTape().edit("cmd/main.go", "+x"), with: only, want: []string{"outside_paths"}},
 		{name: "outside and undone", tape: newTape().edit("cmd/main.go", "+x", "-y").edit("cmd/main.go", "+y", "-x"), with: only},
 		{name: "written by tools", tape: newTape().edit("go.sum", "+x").edit("out/build.log", "+x"), with: only},
+		{name: "outside of what is proposed", tape: newTape().edit("cmd/main.go", "+x"), with: proposed, want: []string{"outside_paths"}},
 		{name: "allowed by an event of its own", tape: newTape().claims("You may change `cmd/` as well.").edit("cmd/main.go", "+x"), with: only, want: []string{"outside_paths"}},
-		{name: "allowed on the way", tape: newTape().told("You may change `cmd/` as well.").edit("cmd/main.go", "+x"), with: only},
+		{name: "a test that must not change", tape: newTape().edit("p_test.go", "+x"), with: noTests, want: []string{"constraint"}},
+		{name: "no test", tape: newTape().edit("p.go", "+x"), with: noTests},
+		{name: "a change that nobody wants", tape: newTape().edit("p.go", "+x"), with: nothing, want: []string{"constraint"}},
+		{name: "a validator that tries the work", tape: newTape().edit("p.go", "+x"), with: func(s *supervise.Subject) { nothing(s); s.Mode = "validation" }},
 		{name: "forbidden", tape: newTape().edit("tests/a.txt", "+x"), with: not, want: []string{"constraint"}},
 		{name: "not forbidden", tape: newTape().edit("src/tests.go", "+x"), with: not},
 		{name: "a forbidden command", tape: newTape().bash("cd x && git push origin HEAD --force", ""), with: only, want: []string{"constraint"}},
 		{name: "a forbidden command behind a timeout", tape: newTape().bash("cd x && timeout 60 git push origin HEAD --force", ""), with: only, want: []string{"constraint"}},
 		{name: "its name in a text", tape: newTape().bash(`echo "git push --force is forbidden"`, ""), with: only},
 		{name: "a harmless one", tape: newTape().bash("git push origin HEAD", ""), with: only},
-		{name: "no limits", tape: newTape().edit("anywhere", "+x")},
+		{name: "nothing is known", tape: newTape().edit("anywhere", "+x")},
 	})
+}
+
+// accepts returns a function that gives a subject an accepted contract.
+func accepts(c taskcontract.Contract) func(*supervise.Subject) {
+	return func(s *supervise.Subject) { s.Contract.Accepted = c }
+}
+
+// A text of the task forbids nothing, and a finding says whether its ground is only proposed.
+func TestContract_GroundOfAFinding(t *testing.T) {
+	t.Parallel()
+	s := newTape().edit("cmd/main.go", "+x").subject()
+	s.Description = "Only change files under `src/`."
+	require.Empty(t, found(s))
+	s.Contract.Proposed.AllowedPaths = []string{"src/"}
+	require.Contains(t, supervise.Rules(s, supervise.DefaultSettings()).Summary, "outside of what the proposed task contract allows (src/)")
+	s.Contract = taskcontract.InForce{Accepted: s.Contract.Proposed}
+	require.Contains(t, supervise.Rules(s, supervise.DefaultSettings()).Summary, "outside of what the task contract allows (src/)")
 }
 
 func TestWeakenedTests(t *testing.T) {
@@ -266,7 +288,7 @@ func TestWeakenedTests(t *testing.T) {
 		{name: "flaky", tape: green(red())},
 		{name: "earlier events not read", tape: green(red().edit("p_test.go", "+x")), with: func(s *supervise.Subject) { s.Seen.First = 9 }},
 		{name: "as asked", tape: green(red().edit("p_test.go", `+	t.Skip("later")`)), with: func(s *supervise.Subject) {
-			s.Description = "Remove the obsolete tests of the parser."
+			s.Contract.Accepted.TestsMayChange = new(true)
 		}},
 	})
 }

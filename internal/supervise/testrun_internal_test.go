@@ -130,20 +130,6 @@ func TestSeries_Moves(t *testing.T) {
 	}
 }
 
-func TestSentences(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, []string{"Fix it", "do not touch x", "Then go", "on", "only so."},
-		sentences("Fix it, but do not touch x. Then go; on\nonly so."))
-}
-
-// The text of a user can be long, and each cycle reads it.
-func BenchmarkLimits(b *testing.B) {
-	told := strings.Repeat("Do not touch `a/b`. ", 3000)
-	for b.Loop() {
-		LimitsOf(told)
-	}
-}
-
 func TestPaths(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -168,21 +154,4 @@ func TestPaths(t *testing.T) {
 	} {
 		require.Equal(t, c.want, anyPath([]string{c.pattern}, c.file), "%s %s", c.pattern, c.file)
 	}
-}
-
-func TestLimitsOf(t *testing.T) {
-	t.Parallel()
-	l := LimitsOf("Fix the parser. Only change files under `src/api/` and docs/x.md, and do not touch `go.mod`. Never run `git push --force`.\nKeep it short.",
-		[]byte(`{"allowed_paths":["lib/**"],"constraints":["Do not add dependencies."]}`), []byte(`"no object"`), nil)
-	require.Equal(t, []string{"lib/**", "src/api/", "docs/x.md"}, l.Paths)
-	require.Equal(t, []string{"go.mod"}, l.NoPaths)
-	require.Equal(t, []string{"git push --force"}, l.NoCommands)
-	require.Equal(t, "Do not add dependencies.", l.Constraints[0])
-	require.Len(t, l.Constraints, 4)
-
-	l = LimitsOf("Change `src/a.go` so that it is the only reader of the file. See http://x.org/y.")
-	require.Empty(t, l.Paths)
-	require.Empty(t, l.NoPaths)
-	require.Equal(t, []string{"src/"}, liftedBy("Yes, you may change `src/` too."))
-	require.Empty(t, liftedBy("You may go on, but do not change `src/`."))
 }

@@ -3,6 +3,8 @@ package supervise
 import (
 	"context"
 	"time"
+
+	"github.com/omoi-dev/omoi/internal/taskcontract"
 )
 
 // Subject is one attempt of a task as the guardian reads it. The caller fills the fields up to Counts from the store,
@@ -20,7 +22,8 @@ type Subject struct {
 	Phase            string `json:"phase,omitempty" doc:"phase_id of the task, for example PHASE_IMPLEMENTATION."`
 	TestCommand      string `json:"test_command,omitempty" doc:"Shell command that tests the work. Absent: none."`
 	WaitsForMessages bool   `json:"waits_for_messages,omitempty" doc:"True: the agent is meant to stay when its work is done."`
-	Limits           Limits `json:"limits" doc:"What the task must not change or run."`
+	// Contract is all that rules know of what the task allows and asks for.
+	Contract taskcontract.InForce `json:"contract" doc:"Task contract in force."`
 	// Said holds the messages of users from the store. Events of the agent only date them, because the agent could
 	// forge them.
 	Said []Said `json:"said,omitempty" doc:"Messages of users that the agent acknowledged. Absent: none."`
@@ -43,14 +46,6 @@ type Seen struct {
 	First int64 `json:"first" doc:"Sequence of the first event. 0: no event."`
 	Last  int64 `json:"last" doc:"Sequence of the last event. 0: no event."`
 	Count int   `json:"count" doc:"Number of events, without all heartbeats but the newest."`
-}
-
-// Limits holds what the task forbids.
-type Limits struct {
-	Constraints []string `json:"constraints,omitempty" doc:"Sentences that limit the work, for users and the model. Absent: none."`
-	Paths       []string `json:"allowed_paths,omitempty" doc:"Patterns of the only paths that the agent may change. Absent: all paths."`
-	NoPaths     []string `json:"forbidden_paths,omitempty" doc:"Patterns of paths that the agent must not change. Absent: none."`
-	NoCommands  []string `json:"forbidden_commands,omitempty" doc:"Beginnings of shell commands that the agent must not run. Absent: none."`
 }
 
 // Beat is the newest heartbeat.
@@ -215,8 +210,7 @@ type ModelUse struct {
 // Context summarizes the trajectory for users and for the model.
 type Context struct {
 	Goal         string   `json:"goal" doc:"What the task asks for, in short."`
-	Constraints  []string `json:"constraints" doc:"Sentences of the task that limit the work."`
-	Lifted       []string `json:"lifted_constraints" doc:"Constraints that a message of a user lifted."`
+	Constraints  []string `json:"constraints" doc:"Sentences of the task contract that limit the work."`
 	Instructions []string `json:"instructions" doc:"Messages of users during the attempt, newest last."`
 	Focus        string   `json:"focus" doc:"Short text: what the agent works on now."`
 	Attempt      int      `json:"attempt" doc:"Number of the attempt in its task, from 1."`

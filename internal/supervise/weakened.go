@@ -1,17 +1,11 @@
 package supervise
 
-import (
-	"fmt"
-	"regexp"
-)
-
-var aboutTests = regexp.MustCompile(`(?i)\b(?:remov|delet|drop|skip|disabl|obsolete|rewrit|replac|simplif|clean|migrat|deprecat|retir)\w*\b[^.\n]{0,60}\b(?:tests?|specs?|suite)\b` +
-	`|\b(?:tests?|specs?|suite)\b[^.\n]{0,40}\b(?:remov|delet|drop|obsolete|replac|rewrit)\w*`)
+import "fmt"
 
 // weakened matches a check that failed before the agent changed the code, and turned green while only files by which
-// tests judge had changed, at least one of which the agent did not write itself.
+// tests judge had changed, at least one of which the agent did not write itself. A task contract can allow that.
 func weakened(t *history, s Settings) *Finding {
-	if aboutTests.MatchString(t.Title + "\n" + t.Description) {
+	if t.testsMayChange() {
 		return nil
 	}
 	red := map[string]*step{} // newest failed run by check

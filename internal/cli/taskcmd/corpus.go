@@ -119,6 +119,13 @@ func (s *session) addToCorpus(ctx context.Context, api *client.Client, t client.
 	if err != nil {
 		return err
 	}
+	contract, err := api.TaskContract(ctx, t.ID)
+	if err != nil {
+		return err
+	}
+	if contract.Known() {
+		note.Contract = &contract.InForce
+	}
 	note.Name = cmp.Or(note.Name, string(note.Label)+"-"+t.ID[len(t.ID)-8:])
 	made, err := corpus.Of(&t, events, note)
 	if err != nil {

@@ -40,6 +40,7 @@ SELECT s.id, s.partition_month, s.last_sequence, s.counters, s.cost_usd,
     coalesce(CASE WHEN a.kind = 'validation' THEN nullif(t.execution_config -> 'validator' ->> 'agent', '') END,
         t.agent)::text AS agent, t.phase_id, t.execution_config, t.budget,
     t.replacement_count, p.auto_steering, p.settings, now()::timestamptz AS at,
+    coalesce((SELECT to_jsonb(c) FROM task_contracts c WHERE c.task_id = t.id ORDER BY c.version DESC LIMIT 1), 'null')::jsonb AS contract,
     (extract(epoch FROM now() - coalesce(a.assigned_at, a.started_at, s.created_at))
         - CASE WHEN s.host_bound THEN omoi_frozen_seconds(coalesce(a.assigned_at, a.started_at, s.created_at), now())
             ELSE 0 END)::float8 AS age,

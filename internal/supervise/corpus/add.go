@@ -14,6 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/taskcontract"
 )
 
 // Note is the label that a user gives to a trajectory.
@@ -24,6 +25,7 @@ type Note struct {
 	Attempt            int   // 0: the newest attempt with events
 	Until              int64 // last sequence; 0: all events
 	Speed              float64
+	Contract           *taskcontract.InForce // nil: only what the execution config holds
 }
 
 // Of returns the trajectory of a task's stored events. An error is returned if no events match, or if the label is
@@ -37,7 +39,7 @@ func Of(t *task.Task, events []event.Event, note Note) (Trajectory, error) {
 		Name: note.Name, Label: note.Label, Reason: note.Reason, Twin: note.Twin, Apart: note.Apart, Agent: t.Agent, Speed: note.Speed,
 		Task: Told{
 			Title: t.Title, Description: t.Description, TaskType: t.TaskType, Mode: t.Mode, Phase: t.PhaseID,
-			Attempt: note.Attempt, BudgetUSD: t.Budget.USD, Execution: limitsOnly(t.Execution),
+			Attempt: note.Attempt, BudgetUSD: t.Budget.USD, Execution: limitsOnly(t.Execution), Contract: note.Contract,
 		},
 	}
 	clean := cleaner(t, events)

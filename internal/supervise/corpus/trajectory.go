@@ -13,6 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/taskcontract"
 )
 
 // Trajectory is a recorded attempt with its label.
@@ -47,6 +48,15 @@ type Told struct {
 	Attempt     int             `json:"attempt"`
 	BudgetUSD   float64         `json:"budget_usd,omitempty"`
 	Execution   json.RawMessage `json:"execution_config,omitempty"` // without the agent's instructions
+	// Contract replaces that of Execution; nil: none was stored.
+	Contract *taskcontract.InForce `json:"contract,omitempty"`
+}
+
+func (t *Told) contract() taskcontract.InForce {
+	if t.Contract != nil {
+		return *t.Contract
+	}
+	return taskcontract.Of(nil, t.Execution, nil)
 }
 
 // Event is one stored event.
@@ -227,7 +237,7 @@ func (t *Trajectory) subject(rows []event.Event, n int) supervise.Subject {
 		TaskID: t.Name, SandboxID: t.Name, Attempt: t.Task.Attempt, Title: t.Task.Title, Description: t.Task.Description,
 		TaskType: t.Task.TaskType, Mode: t.Task.Mode, Phase: t.Task.Phase, TestCommand: x.TestCommand,
 		WaitsForMessages: x.Waits(), BudgetUSD: t.Task.BudgetUSD,
-		Limits: supervise.LimitsOf(t.Task.Title+"\n"+t.Task.Description, t.Task.Execution),
+		Contract: t.Task.contract(),
 	}
 	s.Said = said(rows[:n])
 	now := rows[n-1].CreatedAt
