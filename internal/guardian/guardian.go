@@ -9,6 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/supervise"
+	"github.com/omoi-dev/omoi/internal/taskcontract"
 )
 
 // Config holds the settings of a guardian. Zero values mean the defaults named here.
@@ -42,6 +43,8 @@ type Store interface {
 	Planned(ctx context.Context, after, upto string) ([]Intervention, error)
 	// CarryOut carries out a planned intervention. Repeated calls carry it out once.
 	CarryOut(ctx context.Context, iv Intervention) (Intervention, error)
+	// ProposeContract stores the first contract of a task, by a model.
+	ProposeContract(ctx context.Context, taskID, model string, c taskcontract.Contract) error
 	NewestJudgements(ctx context.Context, sandboxIDs []string, fresh time.Duration) ([]Analysis, error)
 }
 

@@ -26,6 +26,7 @@ const pageOf = 25
 // calls note with its progress.
 func (g *Guardian) Analyze(ctx context.Context, s contract.Range, from contract.CycleProgress, note func(contract.CycleProgress)) (contract.CycleProgress, error) {
 	sum, after := from, cmp.Or(from.Upto, s.After)
+	var unknown []Watched
 	for {
 		page, err := g.deps.Store.Watched(ctx, WatchQuery{CycleID: s.CycleID, After: after, Upto: s.Upto, Limit: pageOf})
 		if err != nil {
@@ -35,6 +36,7 @@ func (g *Guardian) Analyze(ctx context.Context, s contract.Range, from contract.
 			if err := g.judgePage(ctx, s.CycleID, page, &sum); err != nil {
 				return sum, err
 			}
+			unknown = append(unknown, unread(page)...)
 			after = page[len(page)-1].SandboxID
 			sum.Upto = after
 			note(sum)
@@ -45,6 +47,9 @@ func (g *Guardian) Analyze(ctx context.Context, s contract.Range, from contract.
 	}
 	acted, err := g.carryOut(ctx, s)
 	sum.Interventions += acted
+	if len(unknown) > 0 {
+		g.propose(ctx, g.models.Of(s.CycleID), unknown)
+	}
 	return sum, err
 }
 

@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/taskcontract"
@@ -233,6 +234,30 @@ type Context struct {
 // Analysis.Model. Analysis.Use is set with an error too.
 type Model interface {
 	Judge(ctx context.Context, s Subject, rules Analysis) (Analysis, error)
+}
+
+// TaskText is the text of a task, without secrets.
+type TaskText struct {
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	TaskType    string `json:"task_type,omitempty"`
+	Mode        string `json:"mode,omitempty"`
+}
+
+// Proposal is the task contract that a model proposes.
+type Proposal struct {
+	Contract taskcontract.Contract
+	Model    string // name of the model
+	Use      ModelUse
+}
+
+// ErrAnswer is the error of a model whose answer is invalid, also after corrections.
+var ErrAnswer = errors.New("the model's answer does not match the form")
+
+// Proposer proposes a task contract. The error is or wraps [ErrAnswer] if the model answered; Proposal.Model and
+// Proposal.Use are set then too.
+type Proposer interface {
+	Propose(ctx context.Context, t TaskText) (Proposal, error)
 }
 
 // Said is a stored message of a user that the agent has acknowledged.

@@ -98,7 +98,7 @@ func (m *Model) converse(ctx context.Context, r request, take func(*reply) error
 			return use, nil
 		}
 		if tried >= m.settings.Repairs {
-			return use, fmt.Errorf("the model's answer does not match the form: %w", wrong)
+			return use, fmt.Errorf("%w: %w", supervise.ErrAnswer, wrong)
 		}
 		r.Messages = append(r.Messages, message{Role: "assistant", Content: answer.Content}, sentBackTo(r.ToolChoice.Name, answer, wrong))
 	}
