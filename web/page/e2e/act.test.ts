@@ -243,3 +243,20 @@ test("20: events of an old worker, without numbers and call IDs, are shown once 
     expect(await page.evaluate(() => document.documentElement.dataset["doubles"])).toBe("0");
   });
 });
+
+test("the contract of a task is shown, refused with its line, and changed", async () => {
+  const task = await omoi.task("Contract", [sleepForever]);
+  await on(`/tasks/${task.key}?tab=details`, async ({ page, allow }) => {
+    allow(/422/);
+    const card = page.getByRole("region", { name: "Task contract" });
+    await card.getByText("Unknown", { exact: true }).waitFor();
+    await card.getByRole("button", { name: "Change" }).click();
+    await card.getByLabel("Contract as YAML").fill("allowed_paths:\n  - src\npaths: 1\n");
+    await card.getByRole("button", { name: "Store the contract" }).click();
+    await card.getByText("line 3: field paths is unknown").waitFor();
+    await card.getByLabel("Contract as YAML").fill("allowed_paths:\n  - src\ntests_may_change: false\n");
+    await card.getByRole("button", { name: "Store the contract" }).click();
+    await card.getByText("Version 1 by").waitFor();
+    await expect.poll(() => card.textContent()).toMatch(/Only these paths may changesrc.*Tests may changeno/);
+  });
+});

@@ -31,6 +31,8 @@ const path = (id: string) => ({ params: { path: { id } } });
 export const getTask = (id: string) => unwrap(api.GET("/api/v1/tasks/{id}", path(id)));
 export const getWhy = (id: string) => unwrap(api.GET("/api/v1/tasks/{id}/why", path(id)));
 export const getBudget = (id: string) => unwrap(api.GET("/api/v1/tasks/{id}/budget", path(id)));
+export const getContract = (id: string) => unwrap(api.GET("/api/v1/tasks/{id}/contract", path(id)));
+export const setContract = (id: string, contract: string) => unwrap(api.PUT("/api/v1/tasks/{id}/contract", { ...path(id), body: { contract } }));
 export const getReceipt = (id: string) => unwrap(api.GET("/api/v1/tasks/{id}/receipt", path(id)));
 export const getSavedWork = (id: string) => unwrap(api.GET("/api/v1/tasks/{id}/saved-work", path(id)));
 export const getProject = (id: string) => unwrap(api.GET("/api/v1/projects/{id}", path(id)));

@@ -7,6 +7,7 @@ import type { Schemas } from "@omoi/client";
 import { duration, usd, count } from "../lib/format";
 import { useTasksById } from "../lib/tasks";
 import { Clock, Text } from "../lib/text";
+import { TaskContract } from "./contract";
 
 /** What was asked, what explains the state, and where to look further. */
 export function Details({ task, why }: { task: Task; why: Schemas["Explanation"] | undefined }): ReactNode {
@@ -25,6 +26,7 @@ export function Details({ task, why }: { task: Task; why: Schemas["Explanation"]
       )}
       {why?.diagnosis != null && <section className="panel"><h2>Diagnosis</h2><p className="message"><Text of={why.diagnosis.proposal} /></p></section>}
       <section className="panel"><h2>Description</h2><p className="message description"><Text of={task.description} /></p></section>
+      <TaskContract task={task} />
       <section className="panel scroll-x">
         <h2>Attempts</h2>
         <table>

@@ -1,0 +1,67 @@
+import type { Schemas } from "@omoi/client";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Fragment, useState, type ReactNode } from "react";
+
+import { getContract, said, setContract, type Task } from "../lib/api";
+import { Area, Form } from "../lib/fields";
+import { Clock, Text } from "../lib/text";
+
+type Contract = Schemas["TaskContract"];
+
+const names = {
+  allowed_paths: "Only these paths may change", forbidden_paths: "Paths that must not change", forbidden_commands: "Commands that must not run",
+  tests_may_change: "Tests may change", change_wanted: "A change is wanted", test_command: "Shows that it is done", constraints: "Other limits",
+} as const;
+const keys = Object.keys(names) as (keyof typeof names)[];
+
+/** What the task may change and run, and what shows that it is done. Users change it while the task is open. */
+export function TaskContract({ task }: { task: Task }): ReactNode {
+  const key = ["contract", task.id], client = useQueryClient();
+  const query = useQuery({ queryKey: key, queryFn: () => getContract(task.id) }), contract = query.data;
+  const [text, edit] = useState<string>();
+  const store = (to: string) => setContract(task.id, to);
+  const stored = (to: Contract): void => { client.setQueryData(key, to); edit(undefined); };
+  const accepting = useMutation({ mutationFn: store, onSuccess: stored });
+  return (
+    <section className="panel" aria-label="Task contract">
+      <h2>Task contract</h2>
+      {query.error !== null && contract === undefined && <p className="message bad"><Text of={said(query.error)} /></p>}
+      {contract !== undefined && text === undefined && <Shown of={contract} />}
+      {contract !== undefined && text === undefined && task.completed_at === null && (
+        <div className="message spread">
+          <button onClick={() => edit(contract.text)}>Change</button>
+          {contract.proposed !== undefined && <button disabled={accepting.isPending} onClick={() => accepting.mutate(contract.text)}>Accept what is proposed</button>}
+          {accepting.error !== null && <span className="bad" role="alert"><Text of={said(accepting.error)} /></span>}
+        </div>
+      )}
+      {text !== undefined && (
+        <div className="message">
+          <Form label="Task contract" yes="Store the contract" send={() => store(text)} done={stored} cancel={() => edit(undefined)}>
+            <Area label="Contract as YAML" at="body.contract" rows={10} mono value={text} change={edit} hint={<>Keys: {keys.join(", ")}. What you leave out is unknown. The next attempt gets the contract; a running agent is not told.</>} />
+          </Form>
+        </div>
+      )}
+    </section>
+  );
+}
+
+function Shown({ of }: { of: Contract }): ReactNode {
+  const newest = of.versions[0], known = keys.filter((k) => of.accepted[k] !== undefined || of.proposed?.[k] !== undefined);
+  const unknown = keys.filter((k) => !known.includes(k) && k !== "constraints");
+  return (
+    <>
+      <dl className="defs">
+        {known.map((k) => <Fragment key={k}><dt>{names[k]}</dt><dd><Value of={of.accepted[k] ?? of.proposed?.[k]} />{of.accepted[k] === undefined && <span className="muted"> proposed by a model, not accepted</span>}</dd></Fragment>)}
+        {unknown.length > 0 && <><dt>Unknown</dt><dd className="muted">{unknown.map((k) => names[k]).join("; ")}</dd></>}
+      </dl>
+      {newest !== undefined && <p className="message muted small">Version {newest.version} by {newest.author === "model" && "model "}<Text of={newest.author_name} /> <Clock at={newest.created_at} /></p>}
+    </>
+  );
+}
+
+function Value({ of }: { of: string | boolean | string[] | undefined }): ReactNode {
+  if (typeof of === "boolean") {
+    return of ? "yes" : "no";
+  }
+  return (typeof of === "string" ? [of] : of ?? []).map((item) => <div key={item}><code><Text of={item} /></code></div>);
+}
