@@ -308,3 +308,36 @@ func TestASilentConductorIsNoticed(t *testing.T) {
 	require.NoError(t, json.Unmarshal(w.newest(0).Details, &details))
 	require.Equal(t, 1, details.Agents)
 }
+
+// Conflicts come from stored facts: the files that agents report, the dependencies of tasks, and findings of the guardian.
+func TestConductor_ShowsConflictsWithoutAModel(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first, a := w.works(0, "Rotate API keys", "Let admins rotate the key of an integration.")
+	second, b := w.works(0, "Crash on empty cart at checkout", cart)
+	w.changes(a, "/home/x/workspace/go.mod")
+	w.changes(b, "README.md")
+	w.changes(b, "go.mod")
+	w.changes(b, "go.mod")
+	w.exec(`INSERT INTO task_dependencies (task_id, depends_on) VALUES ($1, $2)`, second, first)
+	w.thought(a, "steer", 0.2)
+	w.exec(`UPDATE guardian_analyses SET spoken_by = 'rules', analysis = '{"findings": [
+		{"rule": "outside_paths", "label": "drift", "why": "go.mod is outside of src.", "confidence": 0.9, "evidence": [1]},
+		{"rule": "outside_paths", "label": "drift", "why": "too weak", "confidence": 0.1}, {"rule": "loop", "label": "loop", "why": "no conflict", "confidence": 0.9}]}'`)
+	w.cycle(w.conductor(nil), "facts")
+	var f supervise.Fleet
+	require.NoError(t, json.Unmarshal(w.newest(0).Details, &f))
+	require.Nil(t, f.Coherence)
+	require.Equal(t, map[string]int{supervise.UnknownNotAnalyzed: 1}, f.UnknownReasons)
+	require.Equal(t, 2, f.Conflicting)
+	got := map[string][]int64{}
+	for _, c := range f.Conflicts {
+		for _, p := range c.Evidence {
+			got[c.Kind+" "+p.TaskID] = p.Events
+			require.NotEmpty(t, p.TaskKey)
+		}
+	}
+	require.Equal(t, map[string][]int64{
+		"open_dependency " + second: {}, "open_dependency " + first: {}, "outside_limits " + first: {1}, "same_file " + first: {1}, "same_file " + second: {3},
+	}, got)
+}

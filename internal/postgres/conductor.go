@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/omoi-dev/omoi/api/client"
@@ -22,7 +24,7 @@ func (s *Store) ConductedOrganizations(ctx context.Context, cycleID, after, upto
 }
 
 // ConductedAgents returns the active agents of an organization, with the files that their newest events report as
-// changed, and guardian analyses of at most the age fresh.
+// changed, open dependencies, and guardian analyses of at most the age fresh.
 func (s *Store) ConductedAgents(ctx context.Context, organizationID string, fresh time.Duration, newest int) ([]conductor.ActiveAgent, error) {
 	rows, err := s.q.ConductedAgents(ctx, fresh, organizationID)
 	if err != nil || len(rows) == 0 {
@@ -32,20 +34,61 @@ func (s *Store) ConductedAgents(ctx context.Context, organizationID string, fres
 	for _, r := range rows {
 		in.Ids, in.PartitionMonths, in.LastSequences = append(in.Ids, r.SandboxID), append(in.PartitionMonths, r.PartitionMonth), append(in.LastSequences, r.LastSequence)
 	}
-	files, err := s.q.ChangedFiles(ctx, in)
-	by := make(map[string][]string, len(rows))
-	for _, f := range files {
-		by[f.SandboxID] = append(by[f.SandboxID], f.Path)
+	agents := mapAll(rows, activeAgent)
+	if err := s.addFiles(ctx, agents, in); err != nil {
+		return nil, translate("read changed files", err)
 	}
-	return mapAll(rows, func(r db.ConductedAgentsRow) conductor.ActiveAgent {
-		return conductor.ActiveAgent{
-			SandboxID: r.SandboxID, Title: r.Title, Description: r.Description,
-			Agent: supervise.Agent{
-				TaskID: r.TaskID, ProjectID: r.ProjectID, Phase: r.PhaseID, Known: r.Known, Caught: r.Caught, Score: r.Score, Aligned: r.Aligned,
-				Steer: r.Steer, Ended: r.Ended, Focus: r.Focus, Files: by[r.SandboxID],
-			},
-		}
-	}), translate("read changed files", err)
+	return agents, translate("read open dependencies", s.addDependencies(ctx, agents))
+}
+
+func activeAgent(r db.ConductedAgentsRow) conductor.ActiveAgent {
+	a := conductor.ActiveAgent{
+		SandboxID: r.SandboxID, Title: r.Title, Description: r.Description,
+		Agent: supervise.Agent{
+			TaskID: r.TaskID, Key: r.TaskKey, Attempt: r.Attempt, ProjectID: r.ProjectID, Phase: r.PhaseID, Known: r.Known, Caught: r.Caught, Score: r.Score,
+			Aligned: r.Aligned, Steer: r.Steer, Ended: r.Ended, Focus: r.Focus, Silent: silentBy(r), Edits: map[string]int64{},
+		},
+	}
+	_ = json.Unmarshal(r.Outside, &a.Outside) // another form has no findings
+	a.Outside = slices.DeleteFunc(a.Outside, func(f supervise.Finding) bool { return f.Confidence < supervise.DefaultSettings().Confidence })
+	return a
+}
+
+// silentBy returns why the alignment of an agent is unknown.
+func silentBy(r db.ConductedAgentsRow) string {
+	switch {
+	case r.Known:
+		return ""
+	case r.SpokenBy == "":
+		return supervise.UnknownNotAnalyzed
+	case r.SpokenBy == string(supervise.ByModel):
+		return supervise.UnknownNotSure
+	case r.Trouble != "":
+		return supervise.UnknownModelFailed
+	}
+	return supervise.UnknownNoModel
+}
+
+func (s *Store) addFiles(ctx context.Context, agents []conductor.ActiveAgent, in db.ChangedFilesParams) error {
+	files, err := s.q.ChangedFiles(ctx, in)
+	of := make(map[string]*conductor.ActiveAgent, len(agents))
+	for n := range agents {
+		of[agents[n].SandboxID] = &agents[n]
+	}
+	for _, f := range files {
+		a := of[f.SandboxID]
+		a.Files, a.Edits[f.Path] = append(a.Files, f.Path), f.Sequence
+	}
+	return err
+}
+
+func (s *Store) addDependencies(ctx context.Context, agents []conductor.ActiveAgent) error {
+	rows, err := s.q.OpenDependencies(ctx, mapAll(agents, func(a conductor.ActiveAgent) string { return a.TaskID }))
+	for _, r := range rows {
+		at := slices.IndexFunc(agents, func(a conductor.ActiveAgent) bool { return a.TaskID == r.TaskID })
+		agents[at].Waits = append(agents[at].Waits, supervise.Dependency{TaskID: r.DependsOn, Key: r.Key, Status: r.Status})
+	}
+	return err
 }
 
 // Compared returns the pairs of these tasks that a model has compared before.

@@ -1,11 +1,6 @@
 package supervise
 
-import (
-	"cmp"
-	"fmt"
-	"slices"
-	"strings"
-)
+import "fmt"
 
 // Agent is one active agent with the result of its latest guardian analysis.
 type Agent struct {
@@ -18,6 +13,13 @@ type Agent struct {
 	Ended          bool     // the work is done while the sandbox still runs
 	Focus          string   // current focus
 	Files          []string // files that the agent changed
+
+	Key     string // of the task
+	Attempt int
+	Edits   map[string]int64 // newest event that reports a change, by file
+	Outside []Finding        // work outside of what the task allows
+	Waits   []Dependency     // tasks that must be completed first, and are not
+	Silent  string           // why Known is false, for example UnknownNoModel
 }
 
 // Fleet is the conductor's summary of all active agents of an organization.
@@ -36,6 +38,9 @@ type Fleet struct {
 	Phases          map[string]int `json:"phase_distribution" doc:"Number of active agents by phase_id."`
 	Projects        map[string]int `json:"project_distribution" doc:"Number of active agents by UUID of the project."`
 	Load            float64        `json:"load_balance" doc:"How evenly the agents are spread over the phases, 0 to 1; 1: evenly."`
+	Conflicts       []Conflict     `json:"conflicts" doc:"Facts that speak against coherence, with evidence; the first 50. No model is needed."`
+	Conflicting     int            `json:"agents_in_conflict" doc:"Number of active agents that take part in a conflict."`
+	UnknownReasons  map[string]int `json:"unknown_reasons" doc:"Number of agents of unknown by reason: no_model, model_failed, not_sure or not_analyzed."`
 	Recommendations []string       `json:"recommendations" doc:"Sentences for operators, most important first."`
 }
 
@@ -86,16 +91,17 @@ func Conduct(agents []Agent, links []Link) Fleet {
 		f.Steering += count(a.Known && a.Steer)
 		f.Ended += count(a.Known && a.Ended)
 	}
-	shared := sharedFiles(agents)
-	f.Coordination, f.Load = len(shared), evenness(f.Phases)
-	f.Unknown = f.Agents - f.Judged
+	all := conflictsOf(agents)
+	f.Conflicts, f.Conflicting = all[:min(len(all), mostConflicts)], inConflict(agents, all)
+	f.Coordination, f.Load = countKind(all, ConflictFile), evenness(f.Phases)
+	f.Unknown, f.UnknownReasons = f.Agents-f.Judged, whyUnknown(agents)
 	f.cohere(agents)
 	again := map[int]bool{}
 	for _, l := range links {
 		again[l.B] = true
 	}
 	f.Status = f.status(len(again))
-	f.recommend(agents, links, shared)
+	f.recommend(agents, links)
 	return f
 }
 
@@ -187,38 +193,22 @@ func (f *Fleet) status(again int) string {
 	return FleetNormal
 }
 
-// shared is a file that several agents of one project change at the same time.
-type shared struct {
-	path  string
-	tasks []string
-}
+// mostConflicts is the maximum number of conflicts in an analysis.
+const mostConflicts = 50
 
-func sharedFiles(agents []Agent) []shared {
-	type key struct{ project, path string }
-	by := map[key][]string{}
-	for _, a := range agents {
-		for _, file := range slices.Compact(slices.Sorted(slices.Values(a.Files))) {
-			k := key{a.ProjectID, inWorkspace(file)}
-			by[k] = append(by[k], a.TaskID)
-		}
+func countKind(all []Conflict, kind string) int {
+	n := 0
+	for i := range all {
+		n += count(all[i].Kind == kind)
 	}
-	var list []shared
-	for k, tasks := range by {
-		if len(tasks) > 1 {
-			list = append(list, shared{k.path, tasks})
-		}
-	}
-	slices.SortFunc(list, func(a, b shared) int {
-		return cmp.Or(len(b.tasks)-len(a.tasks), strings.Compare(a.path+a.tasks[0], b.path+b.tasks[0]))
-	})
-	return list
+	return n
 }
 
 // topmost is the maximum of recommendations of one kind, and of tasks named in one.
 const topmost = 3
 
 // recommend adds sentences for operators, most important first.
-func (f *Fleet) recommend(agents []Agent, links []Link, files []shared) {
+func (f *Fleet) recommend(agents []Agent, links []Link) {
 	say := func(format string, args ...any) {
 		f.Recommendations = append(f.Recommendations, fmt.Sprintf(format, args...))
 	}
@@ -229,8 +219,11 @@ func (f *Fleet) recommend(agents []Agent, links []Link, files []shared) {
 		say("Tasks %s and %s are alike by %.2f: let one of them go on, or tell each what the other does. Next: omoi show %s",
 			agents[l.A].TaskID, agents[l.B].TaskID, l.Similarity, agents[l.B].TaskID)
 	}
-	for _, file := range files[:min(len(files), topmost)] {
-		say("%d agents change %s at a time (%s): their branches will meet there.", len(file.tasks), cut(file.path, shortText), strings.Join(file.tasks[:min(len(file.tasks), topmost)], ", "))
+	told := map[string]int{}
+	for _, c := range f.Conflicts {
+		if told[c.Kind]++; told[c.Kind] <= topmost {
+			say("%s", c.Why)
+		}
 	}
 	for phase, n := range f.Phases {
 		if len(f.Phases) > 1 && float64(n) > crowdedPhase*float64(f.Agents) {
@@ -241,7 +234,7 @@ func (f *Fleet) recommend(agents []Agent, links []Link, files []shared) {
 		say("The work of %d agents is done, and their sandboxes live. Next: omoi sandbox list", f.Ended)
 	}
 	if f.Coherence == nil && f.Agents > 0 {
-		say("Of %d of %d agents nobody can say how they do: rules only see faults, a model sees more (docs/SUPERVISION.md).", f.Unknown, f.Agents)
+		say("Coherence is unknown: %d of %d agents have no alignment, %s. Next: docs/SUPERVISION.md", f.Unknown, f.Agents, unknownText(f.UnknownReasons))
 	}
 	if f.Status == FleetOptimal {
 		say("All is well: there is nothing to do.")

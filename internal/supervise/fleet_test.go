@@ -48,7 +48,7 @@ func TestConduct_UnknownAgents(t *testing.T) {
 	require.Nil(t, f.Coherence)
 	require.Equal(t, supervise.FleetUnknown, f.Status)
 	require.Equal(t, 4, f.Judged)
-	require.Contains(t, strings.Join(f.Recommendations, "\n"), "Of 6 of 10 agents nobody can say")
+	require.Contains(t, strings.Join(f.Recommendations, "\n"), "Coherence is unknown: 6 of 10 agents have no alignment, 6 without a recent analysis.")
 	agents[4].Known = true
 	require.NotNil(t, supervise.Conduct(agents, nil).Coherence, "of half of them it is known")
 	require.Equal(t, supervise.FleetNoAgents, supervise.Conduct(nil, nil).Status)
@@ -132,4 +132,44 @@ func TestConduct_Recommendations(t *testing.T) {
 	}
 	require.NotContains(t, said, "task-4", "the first three of a kind are enough")
 	require.NotContains(t, said, "main.go")
+}
+
+// Without a model, the conductor shows facts with their evidence, and says why the rest is unknown.
+func TestConduct_ConflictsNeedNoModel(t *testing.T) {
+	t.Parallel()
+	agents := well(4, "a")
+	for i := range agents {
+		agents[i].Known, agents[i].Silent, agents[i].Key, agents[i].Attempt = false, supervise.UnknownNoModel, fmt.Sprint("APP-", i), 2
+	}
+	agents[3].Silent = supervise.UnknownModelFailed
+	clean := supervise.Conduct(agents, nil)
+	require.Empty(t, clean.Conflicts)
+	require.Zero(t, clean.Conflicting)
+
+	agents[0].Files, agents[0].Edits = []string{"/x/workspace/go.mod"}, map[string]int64{"/x/workspace/go.mod": 7}
+	agents[1].Files, agents[1].Edits = []string{"go.mod"}, map[string]int64{"go.mod": 9}
+	agents[1].Waits = []supervise.Dependency{{TaskID: "task-9", Key: "APP-9", Status: "running"}}
+	agents[2].Outside = []supervise.Finding{{Why: "docs/x.md is outside of src.", Evidence: []int64{4, 5}}}
+	agents[2].Files, agents[2].ProjectID = []string{"go.mod"}, "other" // another repository has another file
+	f := supervise.Conduct(agents, nil)
+	require.Nil(t, f.Coherence)
+	require.Equal(t, supervise.FleetUnknown, f.Status, "facts about some agents say nothing of the others")
+	require.Equal(t, map[string]int{supervise.UnknownNoModel: 3, supervise.UnknownModelFailed: 1}, f.UnknownReasons)
+	require.Equal(t, 3, f.Conflicting, "the task that is waited for has no active agent")
+	require.Equal(t, 1, f.Coordination)
+	want := []supervise.Conflict{
+		{Kind: "open_dependency", Why: "APP-1 runs, and APP-9, which must be completed first, is running.", Evidence: []supervise.Proof{
+			{TaskID: "task-1", TaskKey: "APP-1", Attempt: 2, Events: []int64{}}, {TaskID: "task-9", TaskKey: "APP-9", Events: []int64{}},
+		}},
+		{Kind: "outside_limits", Why: "APP-2: docs/x.md is outside of src.", Evidence: []supervise.Proof{{TaskID: "task-2", TaskKey: "APP-2", Attempt: 2, Events: []int64{4, 5}}}},
+		{Kind: "same_file", Path: "go.mod", Why: "2 agents change go.mod at a time (APP-0, APP-1): their branches will meet there.", Evidence: []supervise.Proof{
+			{TaskID: "task-0", TaskKey: "APP-0", Attempt: 2, Events: []int64{7}}, {TaskID: "task-1", TaskKey: "APP-1", Attempt: 2, Events: []int64{9}},
+		}},
+	}
+	require.Equal(t, want, f.Conflicts)
+	said := strings.Join(f.Recommendations, "\n")
+	for _, c := range want {
+		require.Contains(t, said, c.Why)
+	}
+	require.Contains(t, said, "3 without a model (rules find faults only), 1 whose model failed")
 }

@@ -43,9 +43,11 @@ func (s *session) conducted(a client.ConductorAnalysis) {
 	s.row("Coherence", coherenceText(a))
 	s.row("Duplicates", render.Count(a.Duplicates, "pair"))
 	var details struct {
+		Conflicting     int      `json:"agents_in_conflict"`
 		Recommendations []string `json:"recommendations"`
 	}
 	_ = json.Unmarshal(a.Details, &details) // missing fields are not shown
+	s.row("Conflicts", fmt.Sprintf("%d of %s", details.Conflicting, render.Count(a.Agents, "agent")))
 	for _, line := range details.Recommendations {
 		s.say("  - %s", render.OneLine(line, 300))
 	}

@@ -12,13 +12,13 @@ import (
 )
 
 const changedFiles = `-- name: ChangedFiles :many
-SELECT b.id::text AS sandbox_id, f.path
+SELECT b.id::text AS sandbox_id, f.path, f.sequence
 FROM (SELECT unnest($1::text[]) AS id, unnest($2::date[]) AS partition_month, unnest($3::bigint[]) AS last_sequence) b
 CROSS JOIN LATERAL (
-    SELECT DISTINCT left(n.event_data ->> 'file_path', 500)::text AS path FROM sandbox_events n
+    SELECT left(n.event_data ->> 'file_path', 500)::text AS path, max(n.sequence)::bigint AS sequence FROM sandbox_events n
     WHERE n.partition_month = b.partition_month AND n.sandbox_id = b.id AND n.sequence > b.last_sequence - $4::bigint AND n.sequence <= b.last_sequence
         AND n.event_type = $5::text AND jsonb_typeof(n.event_data -> 'file_path') = 'string'
-    ORDER BY 1 LIMIT 100
+    GROUP BY 1 ORDER BY 1 LIMIT 100
 ) f
 `
 
@@ -33,9 +33,10 @@ type ChangedFilesParams struct {
 type ChangedFilesRow struct {
 	SandboxID string
 	Path      string
+	Sequence  int64
 }
 
-// ChangedFiles returns the files that the newest events of each sandbox report as changed.
+// ChangedFiles returns the files that the newest events of each sandbox report as changed, with the newest such event.
 func (q *Queries) ChangedFiles(ctx context.Context, arg ChangedFilesParams) ([]ChangedFilesRow, error) {
 	rows, err := q.db.Query(ctx, changedFiles,
 		arg.Ids,
@@ -51,7 +52,7 @@ func (q *Queries) ChangedFiles(ctx context.Context, arg ChangedFilesParams) ([]C
 	items := []ChangedFilesRow{}
 	for rows.Next() {
 		var i ChangedFilesRow
-		if err := rows.Scan(&i.SandboxID, &i.Path); err != nil {
+		if err := rows.Scan(&i.SandboxID, &i.Path, &i.Sequence); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -63,12 +64,13 @@ func (q *Queries) ChangedFiles(ctx context.Context, arg ChangedFilesParams) ([]C
 }
 
 const conductedAgents = `-- name: ConductedAgents :many
-SELECT s.id AS sandbox_id, s.partition_month, s.last_sequence, t.id AS task_id, t.project_id, t.phase_id, t.title, left(t.description, 4000)::text AS description,
+SELECT s.id AS sandbox_id, s.partition_month, s.last_sequence, coalesce(s.attempt, 0)::integer AS attempt, t.id AS task_id, t.key AS task_key, t.project_id, t.phase_id, t.title, left(t.description, 4000)::text AS description,
     (g.verdict IS NOT NULL AND g.verdict <> 'unknown' AND g.alignment_score IS NOT NULL)::boolean AS known,
     coalesce(g.spoken_by = 'rules', false)::boolean AS caught, coalesce(g.alignment_score, 0)::float8 AS score, coalesce(g.needs_steering, false)::boolean AS steer,
     coalesce((g.analysis #>> '{model,trajectory_aligned}')::boolean, NOT g.needs_steering, false)::boolean AS aligned,
     (coalesce(g.needs_steering, false) AND coalesce(g.analysis #>> '{findings,0,label}', '') = 'idle')::boolean AS ended,
-    coalesce(g.current_focus, '')::text AS focus
+    coalesce(g.current_focus, '')::text AS focus, coalesce(g.spoken_by, '')::text AS spoken_by, coalesce(g.analysis ->> 'trouble', '')::text AS trouble,
+    coalesce(jsonb_path_query_array(g.analysis, '$.findings[*] ? (@.label == "drift")'), '[]')::jsonb AS outside
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
 LEFT JOIN LATERAL (SELECT a.verdict, a.spoken_by, a.alignment_score, a.needs_steering, a.current_focus, a.analysis FROM guardian_analyses a
     WHERE a.sandbox_id = s.id AND a.judged_at > now() - $1::interval ORDER BY a.judged_at DESC LIMIT 1) g ON true
@@ -80,7 +82,9 @@ type ConductedAgentsRow struct {
 	SandboxID      string
 	PartitionMonth time.Time
 	LastSequence   int64
+	Attempt        int
 	TaskID         string
+	TaskKey        string
 	ProjectID      string
 	PhaseID        string
 	Title          string
@@ -92,6 +96,9 @@ type ConductedAgentsRow struct {
 	Aligned        bool
 	Ended          bool
 	Focus          string
+	SpokenBy       string
+	Trouble        string
+	Outside        json.RawMessage
 }
 
 // ConductedAgents returns the active agents of an organization with their newest guardian analysis, oldest task first.
@@ -108,7 +115,9 @@ func (q *Queries) ConductedAgents(ctx context.Context, fresh time.Duration, orga
 			&i.SandboxID,
 			&i.PartitionMonth,
 			&i.LastSequence,
+			&i.Attempt,
 			&i.TaskID,
+			&i.TaskKey,
 			&i.ProjectID,
 			&i.PhaseID,
 			&i.Title,
@@ -120,6 +129,9 @@ func (q *Queries) ConductedAgents(ctx context.Context, fresh time.Duration, orga
 			&i.Aligned,
 			&i.Ended,
 			&i.Focus,
+			&i.SpokenBy,
+			&i.Trouble,
+			&i.Outside,
 		); err != nil {
 			return nil, err
 		}
@@ -447,6 +459,44 @@ func (q *Queries) LinkDuplicate(ctx context.Context, arg LinkDuplicateParams) er
 		arg.Task2ID,
 	)
 	return err
+}
+
+const openDependencies = `-- name: OpenDependencies :many
+SELECT d.task_id, p.id AS depends_on, p.key, p.status FROM task_dependencies d JOIN tasks p ON p.id = d.depends_on
+WHERE d.task_id = ANY ($1::uuid[]) AND p.status <> 'completed' ORDER BY d.task_id, p.created_at, p.id
+`
+
+type OpenDependenciesRow struct {
+	TaskID    string
+	DependsOn string
+	Key       string
+	Status    string
+}
+
+// OpenDependencies returns the tasks that must be completed before these tasks, and are not.
+func (q *Queries) OpenDependencies(ctx context.Context, ids []string) ([]OpenDependenciesRow, error) {
+	rows, err := q.db.Query(ctx, openDependencies, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []OpenDependenciesRow{}
+	for rows.Next() {
+		var i OpenDependenciesRow
+		if err := rows.Scan(
+			&i.TaskID,
+			&i.DependsOn,
+			&i.Key,
+			&i.Status,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const openWork = `-- name: OpenWork :many

@@ -10,12 +10,13 @@ GROUP BY t.organization_id ORDER BY t.organization_id;
 
 -- name: ConductedAgents :many
 -- ConductedAgents returns the active agents of an organization with their newest guardian analysis, oldest task first.
-SELECT s.id AS sandbox_id, s.partition_month, s.last_sequence, t.id AS task_id, t.project_id, t.phase_id, t.title, left(t.description, 4000)::text AS description,
+SELECT s.id AS sandbox_id, s.partition_month, s.last_sequence, coalesce(s.attempt, 0)::integer AS attempt, t.id AS task_id, t.key AS task_key, t.project_id, t.phase_id, t.title, left(t.description, 4000)::text AS description,
     (g.verdict IS NOT NULL AND g.verdict <> 'unknown' AND g.alignment_score IS NOT NULL)::boolean AS known,
     coalesce(g.spoken_by = 'rules', false)::boolean AS caught, coalesce(g.alignment_score, 0)::float8 AS score, coalesce(g.needs_steering, false)::boolean AS steer,
     coalesce((g.analysis #>> '{model,trajectory_aligned}')::boolean, NOT g.needs_steering, false)::boolean AS aligned,
     (coalesce(g.needs_steering, false) AND coalesce(g.analysis #>> '{findings,0,label}', '') = 'idle')::boolean AS ended,
-    coalesce(g.current_focus, '')::text AS focus
+    coalesce(g.current_focus, '')::text AS focus, coalesce(g.spoken_by, '')::text AS spoken_by, coalesce(g.analysis ->> 'trouble', '')::text AS trouble,
+    coalesce(jsonb_path_query_array(g.analysis, '$.findings[*] ? (@.label == "drift")'), '[]')::jsonb AS outside
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
 LEFT JOIN LATERAL (SELECT a.verdict, a.spoken_by, a.alignment_score, a.needs_steering, a.current_focus, a.analysis FROM guardian_analyses a
     WHERE a.sandbox_id = s.id AND a.judged_at > now() - @fresh::interval ORDER BY a.judged_at DESC LIMIT 1) g ON true
@@ -23,15 +24,20 @@ WHERE t.organization_id = @organization_id AND omoi_active(t.status, s.ended_at)
 ORDER BY t.created_at, t.id;
 
 -- name: ChangedFiles :many
--- ChangedFiles returns the files that the newest events of each sandbox report as changed.
-SELECT b.id::text AS sandbox_id, f.path
+-- ChangedFiles returns the files that the newest events of each sandbox report as changed, with the newest such event.
+SELECT b.id::text AS sandbox_id, f.path, f.sequence
 FROM (SELECT unnest(@ids::text[]) AS id, unnest(@partition_months::date[]) AS partition_month, unnest(@last_sequences::bigint[]) AS last_sequence) b
 CROSS JOIN LATERAL (
-    SELECT DISTINCT left(n.event_data ->> 'file_path', 500)::text AS path FROM sandbox_events n
+    SELECT left(n.event_data ->> 'file_path', 500)::text AS path, max(n.sequence)::bigint AS sequence FROM sandbox_events n
     WHERE n.partition_month = b.partition_month AND n.sandbox_id = b.id AND n.sequence > b.last_sequence - @newest::bigint AND n.sequence <= b.last_sequence
         AND n.event_type = @edited::text AND jsonb_typeof(n.event_data -> 'file_path') = 'string'
-    ORDER BY 1 LIMIT 100
+    GROUP BY 1 ORDER BY 1 LIMIT 100
 ) f;
+
+-- name: OpenDependencies :many
+-- OpenDependencies returns the tasks that must be completed before these tasks, and are not.
+SELECT d.task_id, p.id AS depends_on, p.key, p.status FROM task_dependencies d JOIN tasks p ON p.id = d.depends_on
+WHERE d.task_id = ANY (@ids::uuid[]) AND p.status <> 'completed' ORDER BY d.task_id, p.created_at, p.id;
 
 -- name: ToldApart :many
 -- ToldApart returns the stored answers of a model about pairs of these tasks.

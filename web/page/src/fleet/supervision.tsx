@@ -1,3 +1,4 @@
+import type { Schemas } from "@omoi/client";
 import { Link, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
@@ -7,7 +8,7 @@ import { Text } from "../lib/text";
 import { GuardianActions } from "./actions";
 import { Diagnoses, Duplicates } from "./conductor";
 import { Interventions } from "./interventions";
-import { Answer, Mark, Panel } from "./parts";
+import { Answer, Evidence, Mark, Panel, TaskLink } from "./parts";
 import { useJudged, useMonitor, useRatings } from "./queries";
 import { Schedules } from "./schedules";
 import { records } from "./search";
@@ -36,7 +37,7 @@ const tones: Record<string, string> = { optimal: "done", good: "done", normal: "
 
 /** The newest analyses in numbers, and how the guardian may act. */
 function Agents(): ReactNode {
-  const config = useMonitor().data?.status.config;
+  const status = useMonitor().data?.status, config = status?.config, conflicts = status?.conductor.last_analysis?.details.conflicts ?? [];
   return (
     <Panel title="Active agents">
       <Answer of={useJudged()}>{(h) => (
@@ -50,10 +51,20 @@ function Agents(): ReactNode {
             <Ratings />
             {h.model_error !== undefined && h.model_error !== "" && <><dt>Model</dt><dd><Mark tone="unknown" word="Model unavailable" /> <Text of={h.model_error} /></dd></>}
           </dl>
-          {(h.recommendations ?? []).map((r) => <p key={r} className="message small"><Text of={r} /></p>)}
+          {conflicts.map((c) => <Conflict key={c.kind + c.why} of={c} />)}
+          {(h.recommendations ?? []).filter((r) => !conflicts.some((c) => c.why === r)).map((r) => <p key={r} className="message small"><Text of={r} /></p>)}
         </>
       )}</Answer>
     </Panel>
+  );
+}
+
+/** A fact that speaks against coherence, with the events that show it. */
+function Conflict({ of }: { of: Schemas["AnalysisConflict"] }): ReactNode {
+  return (
+    <div className="message small" data-conflict={of.kind}>
+      <Text of={of.why} /> {of.evidence?.map((p) => <span key={p.task_id}><TaskLink id={p.task_key} attempt={p.attempt}>{p.task_key}</TaskLink> <Evidence task={p.task_key} attempt={p.attempt} events={p.events} /> </span>)}
+    </div>
   );
 }
 
