@@ -53,11 +53,14 @@ func (t *talk) hear(m inbox.Message) {
 	}
 }
 
+// inject notes the message before it is sent: the model may answer it before the agent acknowledges it.
 func (t *talk) inject(m inbox.Message) {
+	t.rec.injected([]inbox.Message{m})
 	done, err := t.conn.call("_session/steering", t.said(claude.Worded(m), map[string]any{
 		"_meta": map[string]any{"steering": map[string]any{"idleBehavior": "promptRequired"}},
 	}))
 	if err != nil {
+		t.rec.withdraw(m)
 		t.Later = append(t.Later, m)
 		return
 	}
@@ -71,10 +74,10 @@ func (t *talk) answered(at int, f *frame) {
 	end.open = append(end.open[:at:at], end.open[at+1:]...)
 	switch {
 	case d.steers && (f.Error != nil || into[steered](f.Result).Outcome != "injected"):
+		t.rec.withdraw(d.messages...)
 		t.Later = append(t.Later, d.messages...) // no turn runs any more, or the agent refuses
 		return
 	case d.steers:
-		t.rec.injected(d.messages)
 	case f.Error != nil:
 		end.refused = f.Error
 	default:
@@ -113,6 +116,7 @@ func (t *talk) unread() {
 		left = append(left, d.messages...)
 	}
 	t.end.open = nil
+	t.rec.withdraw(left...)
 	left = slices.DeleteFunc(left, func(m inbox.Message) bool { return m.ID == "" })
 	t.Later = append(left, t.Later...)
 }
@@ -154,6 +158,16 @@ func (r *recorder) injected(messages []inbox.Message) {
 		if m.ID != "" {
 			r.asked = append(r.asked, m.ID)
 		}
+	}
+}
+
+// withdraw takes back what injected noted.
+func (r *recorder) withdraw(messages ...inbox.Message) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, m := range messages {
+		same := func(id string) bool { return id == m.ID }
+		r.asked, r.answers = slices.DeleteFunc(r.asked, same), slices.DeleteFunc(r.answers, same)
 	}
 }
 
