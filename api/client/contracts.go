@@ -7,6 +7,16 @@ import (
 	"github.com/omoi-dev/omoi/internal/taskcontract"
 )
 
+// Parts of a task contract.
+type (
+	// Contract is one text of a task contract.
+	Contract = taskcontract.Contract
+	// ContractInForce is the contract of a task from all its sources.
+	ContractInForce = taskcontract.InForce
+	// ContractVersion is one stored version of a task's contract.
+	ContractVersion = taskcontract.Version
+)
+
 // TaskContract returns the contract of a task.
 func (c *Client) TaskContract(ctx context.Context, id string) (TaskContract, error) {
 	return answer[TaskContract](ctx, c, call{path: item("tasks", id, "contract")})

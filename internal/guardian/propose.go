@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/supervise"
@@ -17,7 +18,7 @@ func (g *Guardian) propose(ctx context.Context, model supervise.Model, all []Wat
 	if !ok {
 		return
 	}
-	ctx, cancel := inTime(ctx)
+	ctx, cancel := context.WithTimeout(ctx, proposalTime)
 	defer cancel()
 	g.each(model, all, func(w Watched) {
 		if err := g.proposeOne(ctx, proposer, w); err != nil {
@@ -25,6 +26,9 @@ func (g *Guardian) propose(ctx context.Context, model supervise.Model, all []Wat
 		}
 	})
 }
+
+// proposalTime is for all proposals of a cycle, since the next cycle waits for them. It asks for the rest.
+const proposalTime = 30 * time.Second
 
 // proposeOne stores what the model proposes. An invalid answer is stored as a proposal of nothing, so that the model is
 // not asked again.

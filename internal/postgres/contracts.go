@@ -7,6 +7,7 @@ import (
 
 	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/taskcontract"
 )
@@ -27,8 +28,9 @@ func (s *Store) TaskContract(ctx context.Context, organizationID, id string) (cl
 		err = cmp.Or(err, json.Unmarshal(row.Contract, &v.Contract))
 		out.Versions = append(out.Versions, v)
 	}
-	out.InForce = taskcontract.Of(out.Newest(), of.ExecutionConfig, of.Settings)
-	out.Text = taskcontract.Own(out.Newest(), of.ExecutionConfig).YAML()
+	execution := redact.Execution(s.openEnv(organizationID, of.ExecutionConfig))
+	out.InForce = taskcontract.Of(out.Newest(), execution, of.Settings)
+	out.Text = taskcontract.Own(out.Newest(), execution).YAML()
 	return out, translate("read the contract of task "+id, err)
 }
 

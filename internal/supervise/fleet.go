@@ -1,6 +1,9 @@
 package supervise
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Agent is one active agent with the result of its latest guardian analysis.
 type Agent struct {
@@ -92,7 +95,7 @@ func Conduct(agents []Agent, links []Link) Fleet {
 		f.Ended += count(a.Known && a.Ended)
 	}
 	all := conflictsOf(agents)
-	f.Conflicts, f.Conflicting = all[:min(len(all), mostConflicts)], inConflict(agents, all)
+	f.Conflicts, f.Conflicting = firstOf(all), inConflict(agents, all)
 	f.Coordination, f.Load = countKind(all, ConflictFile), evenness(f.Phases)
 	f.Unknown, f.UnknownReasons = f.Agents-f.Judged, whyUnknown(agents)
 	f.cohere(agents)
@@ -193,8 +196,16 @@ func (f *Fleet) status(again int) string {
 	return FleetNormal
 }
 
-// mostConflicts is the maximum number of conflicts in an analysis.
-const mostConflicts = 50
+// mostConflicts is the maximum number of conflicts in an analysis, and mostProofs that of the tasks that each names.
+const mostConflicts, mostProofs = 50, 20
+
+func firstOf(all []Conflict) []Conflict {
+	first := slices.Clone(all[:min(len(all), mostConflicts)])
+	for i, c := range first {
+		first[i].Evidence = c.Evidence[:min(len(c.Evidence), mostProofs)]
+	}
+	return first
+}
 
 func countKind(all []Conflict, kind string) int {
 	n := 0

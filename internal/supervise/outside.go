@@ -17,12 +17,14 @@ const namedFiles = 3
 type part struct {
 	taskcontract.Contract
 
-	name string
+	name       string
+	confidence float64
 }
 
-// parts returns the accepted part first.
+// parts returns the accepted part first. What is only proposed leads to a message at most, since it binds nobody.
 func (t *history) parts() []part {
-	return []part{{t.Contract.Accepted, "the task contract"}, {t.Contract.Proposed, "the proposed task contract"}}
+	const accepted, proposed = 0.9, 0.65
+	return []part{{t.Contract.Accepted, "the task contract", accepted}, {t.Contract.Proposed, "the proposed task contract", proposed}}
 }
 
 // testsMayChange reports whether the task contract allows to change tests.
@@ -39,7 +41,7 @@ func outside(t *history, s Settings) *Finding {
 			continue
 		}
 		which := "outside of what " + c.name + " allows (" + strings.Join(c.AllowedPaths, ", ") + ")"
-		if f := edits(t, s, which, func(e *Event) bool { return !anyPath(c.AllowedPaths, e.Path) }); f != nil {
+		if f := edits(t, s, c.confidence, which, func(e *Event) bool { return !anyPath(c.AllowedPaths, e.Path) }); f != nil {
 			return f
 		}
 	}
@@ -49,7 +51,7 @@ func outside(t *history, s Settings) *Finding {
 // constraint matches edits and commands that the task contract forbids.
 func constraint(t *history, s Settings) *Finding {
 	for _, c := range t.parts() {
-		if f := cmp.Or(forbidden(t, c), edits(t, s, "that "+c.name+" forbids to change", func(e *Event) bool { return c.forbids(t, e) })); f != nil {
+		if f := cmp.Or(forbidden(t, c), edits(t, s, c.confidence, "that "+c.name+" forbids to change", func(e *Event) bool { return c.forbids(t, e) })); f != nil {
 			return f
 		}
 	}
@@ -69,7 +71,7 @@ func (t *history) created(file string) bool {
 }
 
 // edits matches edits that are wrong. A validator may change files to try the work.
-func edits(t *history, s Settings, which string, wrong func(*Event) bool) *Finding {
+func edits(t *history, s Settings, confidence float64, which string, wrong func(*Event) bool) *Finding {
 	if t.Mode == task.ModeValidation {
 		return nil
 	}
@@ -92,7 +94,7 @@ func edits(t *history, s Settings, which string, wrong func(*Event) bool) *Findi
 	return &Finding{
 		Why:        fmt.Sprintf("It has changed %s %s: %s.", counted(len(files), "file"), which, list),
 		Advice:     fmt.Sprintf("You have changed files %s: %s. Undo that, or say why the task cannot be done without it.", which, list),
-		Confidence: 0.9, Evidence: seen[max(0, len(seen)-6):],
+		Confidence: confidence, Evidence: seen[max(0, len(seen)-6):],
 	}
 }
 
@@ -113,7 +115,7 @@ func forbidden(t *history, c part) *Finding {
 		return &Finding{
 			Why:        fmt.Sprintf("It ran %q, which %s forbids.", name, c.name),
 			Advice:     fmt.Sprintf("Do not run %q again: %s forbids it. Say what it has changed.", name, c.name),
-			Confidence: 0.9, Evidence: evidence([]*step{st}, 1),
+			Confidence: c.confidence, Evidence: evidence([]*step{st}, 1),
 		}
 	}
 	return nil

@@ -48,31 +48,38 @@ type InForce struct {
 // Known reports whether anything is known.
 func (f InForce) Known() bool { return f.Accepted.YAML() != "" || f.Proposed.YAML() != "" }
 
-// Of returns the contract in force. The newest accepted version replaces the keys of execution_config, and the settings
-// of the project add to both. Objects of another form count as empty.
+// Of returns the contract in force. The newest version of a user replaces the keys of execution_config but test_command,
+// and the settings of the project add to both. What a model proposed counts only where these leave a key unknown, also if
+// the project accepts it. Objects of another form count as empty.
 func Of(newest *Version, execution, settings json.RawMessage) InForce {
-	var project, proposed Contract
+	var project, model Contract
 	_ = json.Unmarshal(settings, &project)
-	if newest != nil && !newest.Accepted {
-		proposed, newest = newest.Contract, nil
+	binds := newest != nil && newest.Accepted
+	if newest != nil && (newest.Author == ByModel || !binds) {
+		model, newest = newest.Contract, nil
 	}
 	accepted := own(newest, execution).with(project)
-	return InForce{Accepted: accepted, Proposed: proposed.without(accepted)}
+	model = model.without(accepted)
+	if binds {
+		return InForce{Accepted: accepted.with(model)}
+	}
+	return InForce{Accepted: accepted, Proposed: model}
 }
 
 // Own returns the contract of the task itself, with what a model proposed, and without the settings of the project.
 func Own(newest *Version, execution json.RawMessage) Contract {
-	if f := Of(newest, execution, nil); newest != nil && !newest.Accepted {
-		return f.Accepted.with(f.Proposed)
-	}
-	return own(newest, execution)
+	f := Of(newest, execution, nil)
+	return f.Accepted.with(f.Proposed)
 }
 
-func own(accepted *Version, execution json.RawMessage) (c Contract) {
-	if accepted != nil {
-		return accepted.Contract
-	}
+func own(version *Version, execution json.RawMessage) (c Contract) {
 	_ = json.Unmarshal(execution, &c)
+	if version == nil {
+		return c
+	}
+	given := c.TestCommand
+	c = version.Contract
+	c.TestCommand = cmp.Or(c.TestCommand, given)
 	return c
 }
 

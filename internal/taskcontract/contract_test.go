@@ -37,20 +37,23 @@ func TestParse_ReadsWhatYAMLWrites(t *testing.T) {
 func TestParse_NamesTheLine(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"allowed_paths:\n  - src\npaths: 1\n":      "line 3: field paths is unknown: known are allowed_paths, ",
-		"# text\nallowed_paths: src\n":             "line 2: cannot unmarshal !!str `src` as a list of texts",
-		"tests_may_change: perhaps\n":              "line 1: cannot unmarshal !!str `perhaps` as true or false",
-		"allowed_paths:\n  - src\n  - '[a'\n":      `line 3: item 2 of allowed_paths is not a valid pattern: "[a"`,
-		"forbidden_commands:\n\n  - ''\n":          "line 3: item 1 of forbidden_commands is empty",
-		"allowed_paths: [a]\nallowed_paths: [b]\n": "line 2: mapping key \"allowed_paths\" already defined at line 1",
+		"allowed_paths:\n  - src\npaths: 1\n":          "line 3: field paths is unknown: known are allowed_paths, ",
+		"# text\nallowed_paths: src\n":                 "line 2: cannot unmarshal !!str `src` as a list of texts",
+		"tests_may_change: perhaps\n":                  "line 1: cannot unmarshal !!str `perhaps` as true or false",
+		"test_command: \"a\\0b\"\n":                    "line 1: item 1 of test_command contains the character U+0000",
+		"test_command: curl -H " + "[redacted]" + "\n": "line 1: item 1 of test_command ",
+		"allowed_paths:\n  - src\n  - '[a'\n":          `line 3: item 2 of allowed_paths is not a valid pattern: "[a"`,
+		"forbidden_commands:\n\n  - ''\n":              "line 3: item 1 of forbidden_commands is empty",
+		"allowed_paths: [a]\nallowed_paths: [b]\n":     "line 2: mapping key \"allowed_paths\" already defined at line 1",
 		"a: [\n":                           "line ",
 		"change_wanted: true\n---\na: 1\n": "a second YAML document",
 		"constraints: ['" + strings.Repeat("x", 501) + "']": "line 1: item 1 of constraints has 501 bytes",
 		strings.Repeat("#", 17<<10):                         "the text has 17408 bytes",
 		"- a\n":                                             "as an object",
 	} {
-		_, err := taskcontract.Parse(text)
+		c, err := taskcontract.Parse(text)
 		require.ErrorContains(t, err, want, text)
+		require.Zero(t, c, "nothing of an invalid text counts")
 	}
 }
 
@@ -63,7 +66,7 @@ func TestOf_ProjectAddsToTheTask(t *testing.T) {
 
 	mine := &taskcontract.Version{Accepted: true, Contract: taskcontract.Contract{AllowedPaths: []string{"cmd"}, TestsMayChange: new(true)}}
 	f = taskcontract.Of(mine, execution, settings)
-	require.Equal(t, taskcontract.Contract{AllowedPaths: []string{"cmd", "docs", "src"}, TestsMayChange: new(true)}, f.Accepted, "a version replaces execution_config")
+	require.Equal(t, taskcontract.Contract{AllowedPaths: []string{"cmd", "docs", "src"}, TestsMayChange: new(true), TestCommand: "make test"}, f.Accepted, "a version replaces execution_config but test_command")
 
 	require.Zero(t, taskcontract.Of(nil, json.RawMessage(`"no object"`), nil))
 }
@@ -74,6 +77,19 @@ func TestOf_ProposalCountsWhereNothingIsKnown(t *testing.T) {
 	f := taskcontract.Of(proposed, json.RawMessage(`{"allowed_paths": ["src"]}`), nil)
 	require.Equal(t, taskcontract.Contract{AllowedPaths: []string{"src"}}, f.Accepted)
 	require.Equal(t, taskcontract.Contract{ForbiddenPaths: []string{"go.mod"}, ChangeWanted: new(true)}, f.Proposed)
+}
+
+func TestOf_AModelChangesNothingThatIsKnown(t *testing.T) {
+	t.Parallel()
+	accepted := &taskcontract.Version{Author: taskcontract.ByModel, Accepted: true, Contract: taskcontract.Contract{
+		AllowedPaths: []string{"/"}, TestsMayChange: new(true), ChangeWanted: new(true), TestCommand: "true",
+	}}
+	execution, settings := json.RawMessage(`{"allowed_paths": ["src"], "forbidden_commands": ["git push"], "test_command": "make test"}`), json.RawMessage(`{"tests_may_change": false}`)
+	f := taskcontract.Of(accepted, execution, settings)
+	require.Equal(t, taskcontract.Contract{
+		AllowedPaths: []string{"src"}, ForbiddenCommands: []string{"git push"}, TestsMayChange: new(false), ChangeWanted: new(true), TestCommand: "make test",
+	}, f.Accepted)
+	require.Zero(t, f.Proposed)
 }
 
 func TestUnknown_NamesWhatNobodySaid(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/omoi-dev/omoi/internal/redact"
 )
 
 // Limits of the text of a contract.
@@ -32,12 +34,15 @@ func Parse(text string) (Contract, error) {
 	case errors.Is(err, io.EOF):
 		return c, nil
 	case err != nil:
-		return c, plain(err)
+		return Contract{}, plain(err)
 	}
 	if err := d.Decode(new(any)); !errors.Is(err, io.EOF) {
-		return c, errors.New("the text has a second YAML document: expected one")
+		return Contract{}, errors.New("the text has a second YAML document: expected one")
 	}
-	return c, c.check(text)
+	if err := c.check(text); err != nil {
+		return Contract{}, err
+	}
+	return c, nil
 }
 
 // plain returns an error of the YAML library without names of Go types, and with the known keys if one is unknown.
@@ -102,6 +107,10 @@ func wrongItem(item string, isPath bool) string {
 		return "is empty"
 	case len(item) > maxItem:
 		return fmt.Sprintf("has %d bytes: at most %d are allowed", len(item), maxItem)
+	case strings.ContainsRune(item, 0):
+		return "contains the character U+0000"
+	case strings.Contains(item, redact.Hidden):
+		return "contains " + redact.Hidden + " in place of a secret"
 	case isPath && err != nil:
 		return fmt.Sprintf("is not a valid pattern: %q", item)
 	}
