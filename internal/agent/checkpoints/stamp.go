@@ -23,6 +23,9 @@ func stamp(path string) string {
 // maxStamped is the number of files and folders of refs from which git answers faster.
 const maxStamped = 300
 
+// errUntold reports that files of a repository do not tell of all changes.
+var errUntold = errors.New("too many refs, or links to those of another repository")
+
 // refsStamp returns a text that differs after each change of HEAD or a ref of the repository of a work tree. It is empty where that cannot
 // be told cheaply: without a repository, with many refs, or if another repository has the refs.
 func refsStamp(work string) string {
@@ -33,11 +36,15 @@ func refsStamp(work string) string {
 	}
 	all, left := []string{head}, maxStamped
 	for _, name := range []string{"config", "packed-refs", "reftable/tables.list"} {
+		if info, err := os.Lstat(filepath.Join(folder, name)); err == nil && info.Mode().Type() == fs.ModeSymlink {
+			return ""
+		}
 		all = append(all, stamp(filepath.Join(folder, name)))
 	}
-	err := filepath.WalkDir(filepath.Join(folder, "refs"), func(path string, _ fs.DirEntry, err error) error {
-		if all, left = append(all, stamp(path)), left-1; left < 0 {
-			return errors.New("too many refs")
+	err := filepath.WalkDir(filepath.Join(folder, "refs"), func(path string, entry fs.DirEntry, err error) error {
+		all, left = append(all, stamp(path)), left-1
+		if left < 0 || entry != nil && entry.Type() == fs.ModeSymlink {
+			return errUntold
 		}
 		return err
 	})
