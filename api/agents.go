@@ -77,10 +77,14 @@ func (a *API) defaultAgent(ctx context.Context, work task.Work) (agent string, m
 	var why strings.Builder
 	first := "" // command
 	for _, r := range runtimes {
+		acp := task.RuntimeOf(r.Agent).ACP
+		if acp && work.Provider != task.ProviderLocal {
+			continue // nobody knows whether the image has it
+		}
 		if len(r.Missing) == 0 {
 			return r.Agent, nil, nil
 		}
-		if task.RuntimeOf(r.Agent).ACP {
+		if acp {
 			continue // one that nobody installed is worth no word
 		}
 		why.WriteString(" " + r.Agent + ":")

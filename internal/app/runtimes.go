@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -122,6 +123,9 @@ func (c *core) usable(r agentRuntime) bool {
 	path, err := r.runnable(c.cfg)
 	if err == nil && r.optional {
 		_, err = r.ask(context.Background(), path)
+	}
+	if errors.Is(err, context.DeadlineExceeded) { // unknown: the machine may be busy
+		return true
 	}
 	if err != nil && path != "" {
 		c.log.Warn("agent program not usable", slog.String("agent", r.agent), slog.Any("error", err), slog.String("next", "omoi doctor"))

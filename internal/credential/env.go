@@ -92,7 +92,7 @@ func ReachesModel(agent string, env map[string]string) bool {
 }
 
 // accessForm is the form of variables with a key or an endpoint of a model provider.
-var accessForm = regexp.MustCompile(`^[A-Z][A-Z0-9_]*_(API_KEY|BASE_URL)$`)
+var accessForm = regexp.MustCompile(`^(OPENAI|ANTHROPIC|GOOGLE|GEMINI|GOOGLE_GEMINI|OPENROUTER|GITHUB_COPILOT|COPILOT_PROVIDER)_(API_KEY|BASE_URL)$`)
 
 // endpoint returns the variables of the configured model endpoint that needs no key; nil if none is configured.
 func (s *Service) endpoint(w Who, name string) map[string]string {

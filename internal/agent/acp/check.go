@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -166,6 +167,9 @@ func (d Dialect) trial(ctx context.Context, at trialAt, procs *proc.Runner) (*co
 		}()
 	}
 	err = t.converse(ctx, t.words("", nil), nil)
+	if at.cancel && err == nil && (t.end.stop != "check" || t.end.result == nil) {
+		err = errors.New("the turn did not end when it was cancelled")
+	}
 	return t.Failure(), err
 }
 

@@ -44,6 +44,8 @@ type conn struct {
 	stop context.CancelFunc // kills the process with its children
 	to   handler
 
+	behind time.Duration // how long the reader has worked since it had read all lines; of the reader
+
 	mu    sync.Mutex
 	last  int
 	calls map[string]chan *frame // open requests by ID
@@ -76,8 +78,14 @@ func (c *conn) over() bool {
 // read reads lines until the output ends.
 func (c *conn) read(out io.Reader) {
 	for lines := bufio.NewReaderSize(out, 64<<10); ; {
+		begun := time.Now()
 		raw, full, err := textcut.ReadLine(lines, maxLine, headBytes)
+		if time.Since(begun) > upToDate {
+			c.behind = 0
+		}
+		begun = time.Now()
 		c.line(raw, full)
+		c.behind += time.Since(begun)
 		if err != nil {
 			return
 		}
@@ -100,8 +108,15 @@ func (c *conn) line(raw []byte, full int) {
 	}
 }
 
+// upToDate is how long the reader waits for a line if it has read all lines before.
+const upToDate = 20 * time.Millisecond
+
+// late is how far behind the reader may be for an answer that the agent still waits for.
+const late = time.Second
+
 // request answers a request of the agent at once.
 func (c *conn) request(f *frame) {
+	f.late = c.behind > late
 	result, refused := c.to.asked(f)
 	message := map[string]any{"jsonrpc": "2.0", "id": f.ID, "result": result}
 	if refused != nil {

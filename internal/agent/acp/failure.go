@@ -15,8 +15,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// keyForm is the form of variables with credentials of models.
-var keyForm = regexp.MustCompile(`_(API_KEY|AUTH_TOKEN|OAUTH_TOKEN)$`)
+// keyForm is the form of variables with credentials of models. Other keys are the user's, and tests may need them.
+var keyForm = regexp.MustCompile(`^((OPENAI|ANTHROPIC|GOOGLE|GEMINI|OPENROUTER|GITHUB_COPILOT|COPILOT_PROVIDER)_API_KEY|ANTHROPIC_AUTH_TOKEN|CLAUDE_CODE_OAUTH_TOKEN|COPILOT_GITHUB_TOKEN)$`)
 
 // Failure returns the failure of the newest turn; nil after a success. The stop reason alone proves no success: some
 // agents end their turn normally after every error.
@@ -27,7 +27,7 @@ func (t *talk) Failure() *continuous.Failure {
 		return continuous.AtLimit(end.stop, t.Standing())
 	case end.stop == stopLoop:
 		return failed(task.ClassAgentError, stopLoop, fmt.Sprintf("%s was stopped: it sent %d messages in a row without a tool call.", t.Dialect.Title, mostIdle))
-	case end.stop == stopSilent:
+	case end.stop == stopSilent && (end.result == nil || end.result.Stop == "cancelled"): // else only a message has no answer
 		class := cmp.Or(t.Dialect.Silence, task.ClassInfrastructure)
 		return failed(class, "silent", fmt.Sprintf("%s was stopped: it said nothing for %s. It may be repeating a request that the model's provider refuses.", t.Dialect.Title, t.Silence))
 	case end.refused != nil:

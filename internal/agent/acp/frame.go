@@ -15,7 +15,8 @@ type frame struct {
 	Error  *rpcError       `json:"error"`
 
 	raw   []byte
-	bytes int // full length of a line that was cut; 0: the whole line
+	bytes int  // full length of a line that was cut; 0: the whole line
+	late  bool // of a request: the agent may not wait for the answer any more
 }
 
 // rpcError is the error of a response.

@@ -130,6 +130,9 @@ func (t *talk) asked(f *frame) (result any, refused *rpcError) {
 	case f.Method == "session/request_permission":
 		return t.rec.permit(f), nil
 	case f.Method == "craft/drainMidTurnQueue" && t.Dialect.Steer == SteerPull:
+		if f.late { // qwen waits two seconds for the answer: a message would be lost
+			return map[string]any{"messages": []string{}, "hasQueuedPrompt": false}, nil
+		}
 		return map[string]any{"messages": t.pull(), "hasQueuedPrompt": false}, nil
 	}
 	return nil, &rpcError{Code: codeNoMethod, Message: "method not found"}

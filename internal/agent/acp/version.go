@@ -33,6 +33,7 @@ func (d Dialect) Version(ctx context.Context, path, dir string, environ []string
 		return "", fmt.Errorf("start %s: %w", path, err)
 	}
 	_, _ = io.WriteString(in, `{"id":1,"jsonrpc":"2.0","method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}`+"\n")
+	defer context.AfterFunc(ctx, func() { _ = out.Close() })() // a process of another group may hold it open
 	version, err := greeted(out)
 	_ = cmd.Cancel()
 	if ended := cmd.Wait(); err != nil {
