@@ -67,18 +67,23 @@ func (t *taker) added(ctx context.Context, id string, bases []string) string {
 		return ""
 	}
 	var lines strings.Builder
+	listed := 0
 	fmt.Fprintf(&lines, "-%s\n%s\n", bases[0], id)
 	err = t.tracker.Added(ctx, strings.TrimPrefix(before, treeLine), strings.TrimPrefix(now, treeLine), func(id, path string) {
+		listed++
 		if len(path) > maxHint || strings.Contains(path, "\n") {
 			path = ""
 		}
 		fmt.Fprintf(&lines, "%s %s\n", id, path)
 	})
-	if err != nil {
+	if err != nil || listed > maxListed {
 		return ""
 	}
 	return lines.String()
 }
+
+// maxListed is the number of objects above which git looks for those that the head and the known commits have.
+const maxListed = 500
 
 // treeLine begins the first line of a commit.
 const treeLine = "tree "

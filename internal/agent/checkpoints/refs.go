@@ -98,7 +98,7 @@ func commitsOf(ctx context.Context, own gitcmd.Git, all string, known []string) 
 	for _, id := range known {
 		args = append(args, "--no-merged="+id)
 	}
-	loose, err := own.Run(ctx, append(args, "refs/heads", "refs/stash")...) // git before 2.31 takes --no-merged once
+	loose, err := own.Run(ctx, append(args, "refs/heads", stashRef)...) // git before 2.31 takes --no-merged once
 	var refs, ids strings.Builder
 	for line := range strings.Lines(kinds.String()) {
 		ref, ok := strings.CutPrefix(line, "commit ")

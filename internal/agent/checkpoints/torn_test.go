@@ -222,3 +222,26 @@ func TestKeep_WithoutWatchesTheSessionIsNotNewerThanTheFiles(t *testing.T) {
 	require.EqualValues(t, 100, from.From.Transcript)
 	require.Equal(t, digest(t, r.work), digest(t, work))
 }
+
+func TestKeep_PackLacksWhatOnlyMoved(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "sha1")
+	large := make([]byte, 300<<10)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(large)
+	r.put(r.work, "one/deep/large.bin", string(large))
+	k := r.open()
+	r.keep(k)
+	for n, move := range []func(){
+		func() { require.NoError(t, os.Rename(filepath.Join(r.work, "one"), filepath.Join(r.work, "two"))) },
+		func() { // and another file of the folder changes
+			require.NoError(t, os.Rename(filepath.Join(r.work, "two"), filepath.Join(r.work, "three")))
+			r.put(r.work, "three/deep/small.txt", "small\n")
+		},
+	} {
+		move()
+		r.keep(k)
+		require.Less(t, r.server.Checkpoints()[n+2].PackBytes, int64(2_000))
+	}
+	work, _ := r.restored()
+	require.Equal(t, digest(t, r.work), digest(t, work))
+}

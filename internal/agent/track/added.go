@@ -11,60 +11,65 @@ func (t *Tracker) Load(ctx context.Context, id string) (string, error) {
 	return t.objects.load(ctx, id)
 }
 
-// Added calls visit with a tree, and with each object below that another tree lacks at the same path. The path of the tree is empty.
+// Added calls visit with a tree, and with each object below that another tree lacks in all folders that differ. The path of the tree is empty.
 func (t *Tracker) Added(ctx context.Context, before, now string, visit func(id, path string)) error {
 	if err := t.lock(ctx); err != nil {
 		return err
 	}
 	defer t.unlock()
-	var err error
-	level := added{visit: visit}
-	for level.compare(folder(before), folder(now), ""); len(level.pairs) > 0 && err == nil; {
-		level, err = level.below(ctx, t.objects)
+	root, has := folder(now), map[string]bool{before: true}
+	for changed := []pair{{folder(before), root}}; len(changed) > 0; {
+		var err error
+		if changed, err = t.objects.below(ctx, changed, has); err != nil {
+			return err
+		}
 	}
-	return err
+	root.without(has, "", visit)
+	return nil
 }
 
-// added has the folders of one depth that differ.
-type added struct {
-	visit func(id, path string)
-	pairs []pair
-}
+// pair is a folder that differs in two trees.
+type pair struct{ before, now *node }
 
-type pair struct {
-	before, now *node
-	path        string
-}
-
-// compare visits an entry that differs, and notes a folder.
-func (a *added) compare(before, now *node, path string) {
-	if same(before, now) || now.mode == modeModule {
-		return
-	}
-	a.visit(now.id, path)
-	if !now.isFolder() {
-		return
-	}
-	if !before.isFolder() {
-		before = &node{mode: modeFolder, all: map[string]*node{}}
-	}
-	a.pairs = append(a.pairs, pair{before, now, path})
-}
-
-// below compares the entries of the folders.
-func (a *added) below(ctx context.Context, o *objects) (next added, err error) {
+// below reads the folders of one depth, adds what they had before to has, and returns the folders in them that differ.
+func (o *objects) below(ctx context.Context, pairs []pair, has map[string]bool) (next []pair, err error) {
 	var folders []*node
-	for _, p := range a.pairs {
+	for _, p := range pairs {
 		folders = append(folders, p.before, p.now)
 	}
-	next.visit = a.visit
 	if err := o.readAll(ctx, folders); err != nil {
-		return next, err
+		return nil, err
 	}
-	for _, p := range a.pairs {
+	for _, p := range pairs {
+		for name, was := range p.before.all {
+			has[was.id] = true
+			if was.isFolder() && !p.now.all[name].isFolder() {
+				next = append(next, pair{was, noFiles()}) // its files may have moved
+			}
+		}
 		for name, one := range p.now.all {
-			next.compare(p.before.all[name], one, join(p.path, name))
+			was := p.before.all[name]
+			if !one.isFolder() || same(was, one) {
+				continue
+			}
+			if !was.isFolder() {
+				was = noFiles()
+			}
+			next = append(next, pair{was, one})
 		}
 	}
 	return next, nil
+}
+
+func noFiles() *node { return &node{mode: modeFolder, all: map[string]*node{}} }
+
+// without visits an entry and what is in it, except objects in has.
+func (n *node) without(has map[string]bool, path string, visit func(id, path string)) {
+	if n.mode == modeModule || has[n.id] {
+		return
+	}
+	visit(n.id, path)
+	for name, one := range n.all {
+		one.without(has, join(path, name), visit)
+	}
 }

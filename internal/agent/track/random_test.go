@@ -110,6 +110,21 @@ func (c *changer) change() {
 	}
 }
 
+// listsAdded checks that Added lists each object that git would.
+func (b *bed) listsAdded(before, now string) {
+	b.t.Helper()
+	if before == now {
+		return
+	}
+	listed := map[string]bool{}
+	require.NoError(b.t, b.Added(b.t.Context(), before, now, func(id, _ string) { listed[id] = true }))
+	needed, err := b.truth.Run(b.t.Context(), "--git-dir="+b.Shadow().GitDir, "rev-list", "--objects", "--no-object-names", now, "^"+before)
+	require.NoError(b.t, err)
+	for id := range strings.FieldsSeq(needed) {
+		require.True(b.t, listed[id], "%s is missing", id)
+	}
+}
+
 func testRandom(t *testing.T, format string, takes int) {
 	t.Helper()
 	b := newBed(t, format, map[string]string{
@@ -117,7 +132,7 @@ func testRandom(t *testing.T, format string, takes int) {
 	})
 	b.write(".gitignore", "*.log\n/build/\n")
 	c := &changer{bed: b, Rand: rand.New(rand.NewPCG(1, uint64(takes)))}
-	scans := b.Stats().Scans
+	scans, last := b.Stats().Scans, b.take().Tree
 	for n := range takes {
 		for range c.IntN(6) {
 			c.change()
@@ -127,6 +142,8 @@ func testRandom(t *testing.T, format string, takes int) {
 		if want != snap.Tree {
 			require.Equal(t, b.list(want), b.list(snap.Tree), "take %d", n)
 		}
+		b.listsAdded(last, snap.Tree)
+		last = snap.Tree
 	}
 	t.Logf("%d of %d takes scanned", b.Stats().Scans-scans, takes)
 	require.Less(t, b.Stats().Scans-scans, takes/2)
