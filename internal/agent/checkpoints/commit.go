@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/diff"
 	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
@@ -75,7 +76,11 @@ func (t *taker) index(ctx context.Context, c *taken) string {
 		t.kept.index = newest[string]{}
 		return ""
 	}
-	tree, err := t.kept.index.of(c.at.stamp+" "+c.at.commit, func() (string, error) { return t.readIndex(ctx, c.at) })
+	key := c.at.stamp + " " + c.at.commit
+	if time.Since(c.at.changed) < tick { // the next change may have the same stamp
+		key = ""
+	}
+	tree, err := t.kept.index.of(key, func() (string, error) { return t.readIndex(ctx, c.at) })
 	if err != nil {
 		unmerged, _ := gitcmd.Repository(t.work).Run(ctx, "ls-files", "--unmerged")
 		if c.said.GitState = unmerged != ""; c.said.GitState {

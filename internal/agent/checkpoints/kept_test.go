@@ -151,6 +151,7 @@ func TestKeep_ReadsRefsAgainThatChanged(t *testing.T) {
 		func() { r.git(r.work, "checkout", branch) },
 		func() { r.git(r.work, "branch", "-D", "deep/er") },
 	} {
+		r.keep(k) // HEAD and refs are kept
 		change()
 		r.keep(k)
 		work, from := r.restored()

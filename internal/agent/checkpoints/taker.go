@@ -141,11 +141,12 @@ const (
 
 // head is what is checked out, with the Git index.
 type head struct {
-	commit string
-	ref    string // empty: a detached HEAD
-	folder string // path of the Git folder
-	index  string // its path
-	stamp  string // differs after each change of the index
+	commit  string
+	ref     string    // empty: a detached HEAD
+	folder  string    // path of the Git folder
+	index   string    // its path
+	stamp   string    // differs after each change of the index
+	changed time.Time // of the index
 }
 
 // head reads what is checked out; zero without a commit.
@@ -157,7 +158,7 @@ func (t *taker) head(ctx context.Context) head {
 	if err != nil {
 		return head{}
 	}
-	h.stamp = stamp(h.index)
+	h.stamp, h.changed = stamp(h.index)
 	return h
 }
 
