@@ -32,6 +32,7 @@ type Player struct {
 	ids    map[string]json.RawMessage // IDs of the client's requests by recorded ID
 	prompt json.RawMessage            // ID of a prompt without an answer
 	asked  int
+	later  []message // prompts that came while a response was awaited
 }
 
 // message is a message of the client.
@@ -47,9 +48,18 @@ func (p *Player) Play(in io.Reader, out io.Writer) {
 	p.in, p.out, p.ids = bufio.NewScanner(in), out, map[string]json.RawMessage{}
 	p.in.Buffer(nil, 64<<20)
 	p.frames = p.part()
-	for m, ok := p.read(); ok; m, ok = p.read() {
+	for m, ok := p.next(); ok; m, ok = p.next() {
 		p.handle(m)
 	}
+}
+
+// next returns a prompt that waits, else what the client says next.
+func (p *Player) next() (m message, ok bool) {
+	if len(p.later) == 0 {
+		return p.read()
+	}
+	m, p.later = p.later[0], p.later[1:]
+	return m, true
 }
 
 // part returns what the n-th process of a test plays: the part from the n-th initialize on.
@@ -152,6 +162,10 @@ func (p *Player) await() (m message) {
 		}
 		if m.Method == "" {
 			return m
+		}
+		if m.Method == "session/prompt" { // the recording answers it
+			p.later = append(p.later, m)
+			continue
 		}
 		p.improvise(m)
 	}
