@@ -1,8 +1,6 @@
 package acp
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/agent"
@@ -17,17 +15,8 @@ func (d Dialect) Bin() string {
 // find returns the path of the program: the one in the variable, the one of the host, on PATH, or in the folders of its
 // installers.
 func (d Dialect) find(env agent.Env, vars Vars) (string, error) {
-	places := []string{vars[d.Bin()], env.Config.Program}
-	for _, dir := range filepath.SplitList(vars["PATH"]) {
-		places = append(places, filepath.Join(dir, d.Program))
-	}
-	for _, dir := range []string{".local/bin", "node_modules/.bin", ".npm-global/bin"} {
-		places = append(places, filepath.Join(vars["HOME"], dir, d.Program))
-	}
-	for _, path := range places {
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
-			return path, nil
-		}
+	if path := agent.Locate(vars, d.Program, vars[d.Bin()], env.Config.Program); path != "" {
+		return path, nil
 	}
 	return "", task.Invalid("agent", "Cannot start %s: the sandbox has no program %s. Next: install it in the setup step of the project or in the image (%s), or set its path in %s; see docs/CODING-AGENTS.md", d.Title, d.Program, d.Install, d.Bin())
 }

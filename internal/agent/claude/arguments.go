@@ -21,7 +21,7 @@ func (t *talk) arguments() []string {
 		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 		"--include-partial-messages", "--replay-user-messages",
 		"--permission-mode", cmp.Or(vars["PERMISSION_MODE"], defaultMode),
-		"--append-system-prompt", systemPrompt(env, vars),
+		"--append-system-prompt", SystemPrompt(env, vars),
 	}
 	if place.Begun {
 		args = append(args, "--resume", place.SessionID)

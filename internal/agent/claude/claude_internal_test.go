@@ -154,15 +154,15 @@ func TestLocate(t *testing.T) {
 		return path
 	}
 	vars := variables{"HOME": filepath.Join(dir, "home"), "PATH": filepath.Join(dir, "bin")}
-	require.Empty(t, locate(vars))
+	require.Empty(t, agent.Locate(vars, "claude", vars[Bin]))
 	home := put("home/.local/bin/claude")
-	require.Equal(t, home, locate(vars))
+	require.Equal(t, home, agent.Locate(vars, "claude", vars[Bin]))
 	onPath := put("bin/claude")
-	require.Equal(t, onPath, locate(vars))
+	require.Equal(t, onPath, agent.Locate(vars, "claude", vars[Bin]))
 	vars[Bin] = filepath.Join(dir, "nothing")
-	require.Equal(t, onPath, locate(vars), "what is not there is passed over")
+	require.Equal(t, onPath, agent.Locate(vars, "claude", vars[Bin]), "what is not there is passed over")
 	vars[Bin] = put("named")
-	require.Equal(t, vars[Bin], locate(vars))
+	require.Equal(t, vars[Bin], agent.Locate(vars, "claude", vars[Bin]))
 }
 
 func TestEnviron_OneCredential(t *testing.T) {
@@ -203,8 +203,8 @@ func TestArguments(t *testing.T) {
 	require.Contains(t, args, "--allowedTools Bash(git log:*),Read")
 	p.Begun = true
 	require.Contains(t, given(variables{}), "--resume")
-	require.Contains(t, firstPrompt(env, p), "the secret task")
-	require.Contains(t, firstPrompt(env, p), "make check")
+	require.Contains(t, FirstPrompt(env, p.Begun), "the secret task")
+	require.Contains(t, FirstPrompt(env, p.Begun), "make check")
 }
 
 func TestSessionID(t *testing.T) {
@@ -220,9 +220,9 @@ func TestSessionID(t *testing.T) {
 func TestFirstPrompt(t *testing.T) {
 	t.Parallel()
 	env := agent.Env{Config: agentconfig.Config{Title: "Compute it."}}
-	require.Contains(t, firstPrompt(env, &place{Begun: true}), "was cut off")
+	require.Contains(t, FirstPrompt(env, true), "was cut off")
 	env.Config.Feedback = "Nothing was done."
-	text := firstPrompt(env, &place{Begun: true})
+	text := FirstPrompt(env, true)
 	require.NotContains(t, text, "was cut off")
 	require.Contains(t, text, "You have worked on this task before.")
 }

@@ -2,8 +2,6 @@ package claude
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -27,7 +25,7 @@ type variables = map[string]string
 
 // find returns the path of Claude Code and its version.
 func find(ctx context.Context, env agent.Env, vars variables) (path, version string, err error) {
-	path = locate(vars)
+	path = agent.Locate(vars, "claude", vars[Bin])
 	if path == "" {
 		return "", "", task.Invalid("agent", "Cannot start Claude Code: the sandbox has no program claude. Next: install it in the setup step of the project (npm install --prefix ~/.local -g @anthropic-ai/claude-code@2.1.328) or in the image, or set its path in %s; see docs/CLAUDE-CODE.md", Bin)
 	}
@@ -42,24 +40,6 @@ func find(ctx context.Context, env agent.Env, vars variables) (path, version str
 	}
 	version, err = VersionOf(path, res)
 	return path, version, err
-}
-
-// locate returns the path of Claude Code: the one in [Bin], on PATH, or in the folders of its installers. Empty: not
-// found.
-func locate(vars variables) string {
-	places := []string{vars[Bin]}
-	for _, dir := range filepath.SplitList(vars["PATH"]) {
-		places = append(places, filepath.Join(dir, "claude"))
-	}
-	for _, dir := range []string{".local/bin", ".claude/local", "node_modules/.bin", ".npm-global/bin"} {
-		places = append(places, filepath.Join(vars["HOME"], dir, "claude"))
-	}
-	for _, path := range places {
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
-			return path
-		}
-	}
-	return ""
 }
 
 var versionForm = regexp.MustCompile(`^(\d+)\.\d+\.\d+\S*`)

@@ -10,8 +10,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// systemPrompt returns the addition to the system prompt. The text is on the command line.
-func systemPrompt(env agent.Env, vars variables) string {
+// SystemPrompt returns the addition to the system prompt. The text is on the command line.
+func SystemPrompt(env agent.Env, vars variables) string {
 	cfg := env.Config
 	parts := []string{
 		"You work alone in a sandbox that is deleted when you are done. Nobody answers questions: decide yourself, and say what you decided. Messages that arrive while you work come from people who watch you; follow them.",
@@ -44,8 +44,8 @@ func modeText(mode string) string {
 	return "Your task is to change the code so that it does what is asked: make the change, run what you made, and end with a short account of it."
 }
 
-// firstPrompt returns the first prompt of an attempt.
-func firstPrompt(env agent.Env, place *place) string {
+// FirstPrompt returns the first prompt of an attempt. begun reports that the session continues that of an earlier attempt.
+func FirstPrompt(env agent.Env, begun bool) string {
 	cfg := env.Config
 	if cfg.Validation != nil {
 		text := agentconfig.ValidatorPrompt(cfg.Title, cfg.Description, cfg.Contract, cfg.Feedback)
@@ -65,11 +65,11 @@ func firstPrompt(env agent.Env, place *place) string {
 		text = vars["INITIAL_PROMPT"]
 	}
 	switch {
-	case place.Begun && cfg.Restore != nil && cfg.Restore.Fork != nil:
+	case begun && cfg.Restore != nil && cfg.Restore.Fork != nil:
 		text = "Up to here, this conversation is that of task " + cfg.Restore.Fork.TaskKey + ". Look at what is there already, and go on from there. This task is:\n\n" + text
-	case place.Begun && cfg.Feedback != "":
+	case begun && cfg.Feedback != "":
 		text = "You have worked on this task before. Look at what is there already, and go on from there. The task was:\n\n" + text
-	case place.Begun:
+	case begun:
 		text = "Your work on this task was cut off. Look at what is there already, and go on from there. The task was:\n\n" + text
 	}
 	if env.Restored != "" {

@@ -15,7 +15,7 @@ func TestSystemPrompt_Modes(t *testing.T) {
 		cfg := agentconfig.Config{Title: "Add", Description: "Add a file", Mode: "implementation", Workspace: "/w", Repo: &agentconfig.Repo{Branch: "feature/x"}}
 		edit(&cfg)
 		env := agent.Env{Config: cfg}
-		return systemPrompt(env, variables{}) + "\n---\n" + firstPrompt(env, &place{})
+		return SystemPrompt(env, variables{}) + "\n---\n" + FirstPrompt(env, false)
 	}
 	work := prompt(func(*agentconfig.Config) {})
 	require.Contains(t, work, "push it with `git push origin HEAD`")

@@ -62,13 +62,13 @@ func TestFirstPrompt_AfterRestart(t *testing.T) {
 	env := agent.Env{SessionID: "s", Config: agentconfig.Config{Dir: dir, Workspace: dir, Description: "the task"}}
 	p, err := openPlace(env)
 	require.NoError(t, err)
-	require.NotContains(t, firstPrompt(env, p), "cut off")
+	require.NotContains(t, FirstPrompt(env, p.Begun), "cut off")
 	path := transcriptPath(env, p.SessionID)
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	require.NoError(t, os.WriteFile(path, []byte("{}\n"), 0o600))
 	p, err = openPlace(env)
 	require.NoError(t, err)
-	require.Contains(t, firstPrompt(env, p), "cut off")
+	require.Contains(t, FirstPrompt(env, p.Begun), "cut off")
 }
 
 // TestOpenPlace_Unreadable checks that a state file of an older version is used completely or not at all.

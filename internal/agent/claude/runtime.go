@@ -71,9 +71,9 @@ func (t *talk) Turn(ctx context.Context, step continuous.Step) (*continuous.Turn
 		text := step.Text
 		switch {
 		case step.FromMessage():
-			text = worded(step.Of)
+			text = Worded(step.Of)
 		case text == "":
-			text = firstPrompt(t.Env, t.place)
+			text = FirstPrompt(t.Env, t.place.Begun)
 		}
 		if t.Env.Config.Continuous {
 			t.place.TurnsBefore = t.rec.now().Turn

@@ -68,7 +68,7 @@ func (t *talk) take(ctx context.Context, text string, of inbox.Message) (*turn, 
 	for _, m := range more {
 		t.hear(end, m)
 	}
-	for !t.over(end) {
+	for limit := t.Time; !t.over(end); {
 		select {
 		case <-ctx.Done():
 			t.halt()
@@ -79,7 +79,8 @@ func (t *talk) take(ctx context.Context, text string, of inbox.Message) (*turn, 
 			}
 		case l := <-t.prog.notices:
 			t.noticed(end, l)
-		case <-t.Time:
+		case <-limit:
+			limit = nil // it stays closed
 			t.stop(end, continuous.StopTime)
 		case <-end.late:
 			t.prog.stop()
@@ -139,11 +140,11 @@ func (t *talk) hear(end *turn, m inbox.Message) {
 		t.stop(end, "")
 		return
 	}
-	t.say(worded(m), m)
+	t.say(Worded(m), m)
 }
 
-// worded returns a message with its sender for the model, unless the sender is a user.
-func worded(m inbox.Message) string {
+// Worded returns a message with its sender for the model, unless the sender is a user.
+func Worded(m inbox.Message) string {
 	switch {
 	case m.SenderKind == "agent":
 		return "Another agent writes (" + m.SenderID + "):\n" + m.Content
