@@ -18,6 +18,7 @@ type changes struct {
 
 	mu   *sync.Mutex
 	stop context.CancelFunc
+	off  bool // no comparison begins until calm
 }
 
 // lookFunc returns the changes since its last call. lookFunc returns early when it is stopped.
@@ -32,19 +33,31 @@ func newChanges(ctx context.Context, env agent.Env) changes {
 	return changes{prepare: prepare, one: &sync.Mutex{}, mu: &sync.Mutex{}, stop: func() {}}
 }
 
-// hurry ends the comparison that runs.
+// hurry ends the comparison that runs, and allows no other one until calm.
 func (c *changes) hurry() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.off = true
 	c.stop()
+}
+
+// calm allows comparisons again.
+func (c *changes) calm() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.off = false
 }
 
 func (c *changes) take() (found []diff.Change, total int, skipped []string) {
 	c.one.Lock()
 	defer c.one.Unlock()
+	c.mu.Lock()
+	if c.off {
+		c.mu.Unlock()
+		return nil, 0, nil
+	}
 	look, stop := c.prepare()
 	defer stop()
-	c.mu.Lock()
 	c.stop = stop
 	c.mu.Unlock()
 	return look()

@@ -152,6 +152,7 @@ func (d Dialect) trial(ctx context.Context, at trialAt, procs *proc.Runner) (*co
 	if err != nil {
 		return nil, err
 	}
+	defer t.rec.log.Close()
 	t.Receiver, t.end = &agent.MessageReceiver{}, &turn{}
 	if err := t.ensure(ctx); err != nil {
 		return nil, err

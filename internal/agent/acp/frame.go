@@ -69,7 +69,6 @@ type (
 	greeting struct {
 		Version int `json:"protocolVersion"` //nolint:tagliatelle // the protocol's name
 		Agent   struct {
-			Name    string `json:"name"`
 			Version string `json:"version"`
 		} `json:"agentInfo"` //nolint:tagliatelle // the protocol's name
 		Can struct {
@@ -85,9 +84,8 @@ type (
 		} `json:"_meta"` //nolint:tagliatelle // the protocol's name
 	}
 	opened struct {
-		SessionID string   `json:"sessionId"` //nolint:tagliatelle // the protocol's name
-		Modes     modes    `json:"modes"`
-		Options   []option `json:"configOptions"` //nolint:tagliatelle // the protocol's name
+		SessionID string `json:"sessionId"` //nolint:tagliatelle // the protocol's name
+		Modes     modes  `json:"modes"`
 	}
 	modes struct {
 		All []mode `json:"availableModes"` //nolint:tagliatelle // the protocol's name

@@ -3,8 +3,6 @@ package acp
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -85,6 +83,7 @@ func (r *recorder) begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mode, r.unread, r.loading, r.stopping, r.calls = "", 0, false, false, map[string]*call{}
+	r.changes.calm()
 	r.last = uptime.Now()
 }
 
@@ -299,6 +298,7 @@ func (r *recorder) settle(a *answer, partial bool) {
 	r.place.Spent.use(used)
 	r.used = usage{}
 	r.report(a, used)
+	r.changes.calm()
 	r.look("")
 }
 
@@ -333,7 +333,7 @@ func (r *recorder) now() standing {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return standing{
-		place: *r.place, turnFacts: r.turn, bill: maps.Clone(r.place.Spent.data()), said: r.said, mode: r.mode, busy: len(r.calls) > 0, last: r.last,
+		place: *r.place, turnFacts: r.turn, bill: r.place.Spent.data(), said: r.said, mode: r.mode, busy: len(r.calls) > 0, last: r.last,
 	}
 }
 
@@ -352,6 +352,3 @@ func (r *recorder) save() error {
 	r.place.Count()
 	return r.place.save()
 }
-
-// rawOf returns JSON for an event's data; nil if there is none.
-func rawOf(raw json.RawMessage) any { return into[any](raw) }

@@ -146,6 +146,7 @@ func (t *talk) Turn(ctx context.Context, step continuous.Step) (*continuous.Turn
 		return &continuous.Turn{Stop: t.end.stop}, nil
 	}
 	if err := t.ensure(ctx); err != nil {
+		t.Later = t.waiting(step) // no message is lost
 		return nil, err
 	}
 	if t.Env.Config.Continuous {

@@ -51,7 +51,9 @@ func (t *talk) open(ctx context.Context) error {
 	if err != nil {
 		return t.unopened(err)
 	}
-	t.can = into[greeting](raw)
+	if t.can = into[greeting](raw); t.can.Version != 1 {
+		return task.Invalid("agent", "Cannot start %s: it speaks version %d of the Agent Client Protocol instead of 1. Next: %s", t.Dialect.Title, t.can.Version, t.Dialect.Install)
+	}
 	if err := t.Dialect.CheckVersion(t.can.Agent.Version); err != nil {
 		return err
 	}

@@ -38,7 +38,6 @@ func newest(texts []string) string {
 	var kept []string
 	size := 0
 	for _, text := range slices.Backward(texts) {
-		text = textcut.First(text, summaryText)
 		if size += len(text); size > summaryBytes {
 			break
 		}
@@ -60,7 +59,7 @@ func textsOf(entry any) (all []string) {
 	case map[string]any:
 		for _, key := range []string{"text", "content", "message", "parts", "payload"} {
 			if text, ok := v[key].(string); ok && strings.TrimSpace(text) != "" {
-				all = append(all, text)
+				all = append(all, strings.Clone(textcut.First(text, summaryText)))
 			} else if !ok {
 				all = append(all, textsOf(v[key])...)
 			}

@@ -3,9 +3,9 @@ package acp
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/event"
@@ -13,14 +13,14 @@ import (
 
 const (
 	responseBytes = 256 << 10 // bytes of a tool's structured result in an event
-	outputBytes   = 1 << 20   // bytes of output that are kept of pieces
 )
 
 // call is a running tool call. Agents send it in pieces.
 type call struct {
 	name, title, kind string
 	input, output     json.RawMessage
-	text              string
+	text              string // beginning of the result
+	full              int    // bytes of the whole result
 	exit              *int
 	told              bool   // agent.tool_use was reported
 	idle              func() // clears the tool in heartbeats
@@ -61,11 +61,12 @@ func (c *call) fold(u update) {
 		c.output = u.Output
 	}
 	if text := u.result(); text != "" {
-		c.text = text
+		c.text, c.full = strings.Clone(textcut.First(text, resultBytes)), len(text)
 	}
-	if len(c.text) < outputBytes {
-		c.text += u.Meta.Piece.Data
+	if c.full == len(c.text) {
+		c.text += textcut.First(u.Meta.Piece.Data, resultBytes-len(c.text))
 	}
+	c.full += len(u.Meta.Piece.Data)
 	if code, known := u.exit(); known {
 		c.exit = &code
 	}
@@ -74,7 +75,7 @@ func (c *call) fold(u update) {
 // arguments returns the input of a call. An agent that sends none has a title for it.
 func (c *call) arguments() any {
 	if len(c.input) > 0 {
-		return rawOf(c.input)
+		return into[any](c.input)
 	}
 	return map[string]any{"title": c.title}
 }
@@ -102,6 +103,13 @@ func (r *recorder) useAll() {
 // end reports the end of a call, the files that changed, and its result. A command that fails is an error, whatever the
 // agent calls it.
 func (r *recorder) end(id string, c *call, failed bool) {
+	failed = r.completed(id, c, failed)
+	r.look(id)
+	r.result(id, c, failed)
+}
+
+// completed reports the end of a call, and returns whether the call failed.
+func (r *recorder) completed(id string, c *call, failed bool) bool {
 	delete(r.calls, id)
 	c.idle()
 	for _, other := range r.calls {
@@ -113,15 +121,19 @@ func (r *recorder) end(id string, c *call, failed bool) {
 	if failed {
 		r.place.Errors++
 	}
-	done := map[string]any{"tool": c.tool(), "tool_use_id": id, "tool_input": c.arguments(), "tool_response": rawOf(c.output)}
+	done := map[string]any{"tool": c.tool(), "tool_use_id": id, "tool_input": c.arguments(), "tool_response": into[any](c.output)}
 	if len(c.output) > responseBytes {
 		done["tool_response"], done["tool_response_truncated"], done["tool_response_full_length"] = textcut.First(string(c.output), resultBytes), true, len(c.output)
 	}
 	r.emit(event.AgentToolCompleted, done)
-	r.look(id)
+	return failed
+}
+
+// result reports what a call returned.
+func (r *recorder) result(id string, c *call, failed bool) {
 	cut := textcut.First(c.text, resultBytes)
 	r.emit(event.AgentToolResult, map[string]any{
-		"tool": c.tool(), "tool_use_id": id, "result": cut, "result_truncated": len(cut) < len(c.text), "result_full_length": len(c.text), "is_error": failed,
+		"tool": c.tool(), "tool_use_id": id, "result": cut, "result_truncated": len(cut) < c.full, "result_full_length": c.full, "is_error": failed,
 	})
 	r.log.Note(entry{Role: "tool", Tool: c.tool(), Text: textcut.First(cmp.Or(c.title, c.text), resultBytes)})
 }
@@ -130,12 +142,10 @@ func (r *recorder) end(id string, c *call, failed bool) {
 func (r *recorder) closeCalls() {
 	for _, id := range slices.Sorted(maps.Keys(r.calls)) {
 		c := r.calls[id]
-		if c == nil { // its end came during the comparison of the work tree
-			continue
-		}
 		r.use(id, c)
-		c.text = fmt.Sprintf("[unknown: the agent stopped before the end of this call] %s", c.text)
-		r.end(id, c, true)
+		const unknown = "[unknown: the agent stopped before the end of this call] "
+		c.text, c.full = unknown+c.text, c.full+len(unknown)
+		r.result(id, c, r.completed(id, c, true)) // settle compares the work tree once for all
 	}
 }
 

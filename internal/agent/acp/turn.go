@@ -53,7 +53,7 @@ func (t *talk) converse(ctx context.Context, text string, of []inbox.Message) er
 	t.Env.Doing.SetStatus(reporter.StatusRunning)
 	t.rec.prompted(text, of)
 	t.prompt(text, of, "as a prompt")
-	silent := uptime.After(t.Silence)
+	silent, limit := uptime.After(t.Silence), t.Time
 	for !end.done() {
 		select {
 		case <-ctx.Done():
@@ -70,7 +70,8 @@ func (t *talk) converse(ctx context.Context, text string, of []inbox.Message) er
 			t.answered(1, f)
 		case why := <-t.rec.full:
 			t.stop(why)
-		case <-t.Time:
+		case <-limit:
+			limit = nil // it stays closed
 			t.stop(continuous.StopTime)
 		case <-silent:
 			silent = t.listen()
@@ -143,14 +144,14 @@ func (t *talk) over() {
 			end.ended, end.exit = true, t.conn.Result
 		}
 	}
-	t.unread()
-	t.rec.settle(end.result, end.result == nil)
-	t.fresh = false
-	end.said = t.rec.now().said
 	for _, m := range end.stopping {
 		end.interrupted = true
 		t.Env.Interrupted(m)
 	}
+	t.unread()
+	t.rec.settle(end.result, end.result == nil)
+	t.fresh = false
+	end.said = t.rec.now().said
 	t.keep()
 	t.Save()
 }
@@ -183,9 +184,4 @@ func (t *talk) reached() string {
 		return continuous.StopTurns
 	}
 	return ""
-}
-
-// Next waits for a message.
-func (t *talk) Next(ctx context.Context, patience time.Duration) (m inbox.Message, ok bool, err error) {
-	return t.Driver.Next(ctx, patience)
 }
