@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -83,16 +82,13 @@ func ForAgent(agent string) string { return cmp.Or(task.RuntimeOf(agent).Credent
 
 // ReachesModel reports whether env has a variable that configures an agent's access to a model.
 func ReachesModel(agent string, env map[string]string) bool {
-	if task.RuntimeOf(agent).ACP {
-		return slices.ContainsFunc(slices.Collect(maps.Keys(env)), func(name string) bool { return env[name] != "" && accessForm.MatchString(name) })
+	if access := task.RuntimeOf(agent).Access; access != nil {
+		return slices.ContainsFunc(access, func(of string) bool { return cmp.Or(env[of+"_API_KEY"], env[of+"_BASE_URL"]) != "" })
 	}
 	return slices.ContainsFunc([]string{
 		"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX",
 	}, func(name string) bool { return env[name] != "" })
 }
-
-// accessForm is the form of variables with a key or an endpoint of a model provider.
-var accessForm = regexp.MustCompile(`^(OPENAI|ANTHROPIC|GOOGLE|GEMINI|GOOGLE_GEMINI|OPENROUTER|GITHUB_COPILOT|COPILOT_PROVIDER)_(API_KEY|BASE_URL)$`)
 
 // endpoint returns the variables of the configured model endpoint that needs no key; nil if none is configured.
 func (s *Service) endpoint(w Who, name string) map[string]string {

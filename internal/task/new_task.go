@@ -42,7 +42,7 @@ type NewTask struct {
 	// Fork is the checkpoint with which the task begins; nil: the branch. The task then has the execution config of the
 	// checkpoint's task, with the env of Execution.
 	Fork *NewFork
-	// NoAgent is the error for a draft without an agent, unless its IdempotencyKey names an existing task.
+	// NoAgent is the error for a draft without an agent that can start, unless its IdempotencyKey names an existing task.
 	NoAgent error
 }
 

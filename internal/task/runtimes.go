@@ -25,6 +25,9 @@ type RuntimeSpec struct {
 	NeedsModel bool
 	// Credential is the kind of credential that the agent gets if the task names none; empty: that of Claude.
 	Credential string
+	// Access has the prefixes of variables with a key (_API_KEY) or an endpoint (_BASE_URL) by which the agent reaches a
+	// model; nil: the variables of Claude.
+	Access []string
 	// ACP reports that the agent speaks the Agent Client Protocol: its dialect in internal/agent/acp starts it.
 	ACP bool
 	// SurvivesInterrupt reports that the agent continues after an interrupt with what the message says.
@@ -39,11 +42,11 @@ type RuntimeSpec struct {
 //nolint:gochecknoglobals,gosec // a table; a test adds a row. G101: kinds of credentials
 var Runtimes = []RuntimeSpec{
 	{Name: AgentClaude, NeedsModel: true, SurvivesInterrupt: true},
-	{Name: "codex", ACP: true, NeedsModel: true, SurvivesInterrupt: true, Credential: "openai"},
-	{Name: "gemini", ACP: true, NeedsModel: true, SurvivesInterrupt: true, Credential: "google"},
-	{Name: "opencode", ACP: true, NeedsModel: true, SurvivesInterrupt: true, Credential: "openrouter"},
-	{Name: "qwen", ACP: true, NeedsModel: true, SurvivesInterrupt: true, Credential: "openai"},
-	{Name: "copilot", ACP: true, NeedsModel: true, SurvivesInterrupt: true, Credential: "github_copilot"},
+	{Name: "codex", ACP: true, NeedsModel: true, SurvivesInterrupt: true, Credential: "openai", Access: []string{"OPENAI"}},
+	{Name: "gemini", ACP: true, NeedsModel: true, SurvivesInterrupt: true, Credential: "google", Access: []string{"GOOGLE", "GEMINI", "GOOGLE_GEMINI"}},
+	{Name: "opencode", ACP: true, NeedsModel: true, SurvivesInterrupt: true, Credential: "openrouter", Access: []string{"OPENROUTER", "ANTHROPIC", "OPENAI", "GOOGLE"}},
+	{Name: "qwen", ACP: true, NeedsModel: true, SurvivesInterrupt: true, Credential: "openai", Access: []string{"OPENAI", "OPENROUTER"}},
+	{Name: "copilot", ACP: true, NeedsModel: true, SurvivesInterrupt: true, Credential: "github_copilot", Access: []string{"GITHUB_COPILOT", "COPILOT_PROVIDER", "OPENAI", "ANTHROPIC"}},
 	{Name: AgentScripted, Input: InputScript},
 	{Name: AgentCommand, Input: InputCommand},
 	{Name: AgentExternal, SelfConnecting: true},
