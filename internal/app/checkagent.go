@@ -23,7 +23,7 @@ func CheckAgent(ctx context.Context, name string, report func(AgentCheck)) error
 		return task.Errorf(task.CodeNotFound, "Cannot check the agent %s: %s is not on PATH. Next: %s", name, d.Program, d.Install)
 	}
 	if err := proc.Adopt(); err != nil {
-		return err
+		return task.Errorf(task.CodeConflict, "Cannot check the agent %s: processes that it leaves are seen on Linux only. Next: omoi check agent %s on a Linux machine", name, name).WithCause(err)
 	}
 	d.Check(ctx, path, report)
 	return nil

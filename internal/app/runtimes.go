@@ -67,8 +67,8 @@ func claudeVersion(ctx context.Context, path, home string) (string, error) {
 	return claude.VersionOf(path, proc.Result{Outcome: proc.Exited, ExitCode: cmd.ProcessState.ExitCode(), Output: string(out)})
 }
 
-// bare returns an environment without the credentials of this process.
-func bare(home string) []string { return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home} }
+// bare returns an environment as in a local sandbox, without the credentials of this process.
+func bare(home string) []string { return []string{"PATH=" + local.StandardPath, "HOME=" + home} }
 
 // runnable returns the path of the program, and why local sandboxes of this machine cannot run the program; nil: they
 // can.
@@ -103,6 +103,9 @@ func isScript(path string) bool {
 
 // runnableAgents returns the runtimes whose program local sandboxes of this machine can run.
 func (c *core) runnableAgents() (agents []string) {
+	if _, ok := c.found[task.ProviderLocal]; !ok {
+		return nil
+	}
 	all := agentRuntimes()
 	usable := make([]bool, len(all))
 	var wg sync.WaitGroup
@@ -150,7 +153,11 @@ func (r runtimes) AgentRuntimes(ctx context.Context, work task.Work) (all []api.
 	if err != nil {
 		return nil, err
 	}
+	only := work.Agent
 	for _, known := range agentRuntimes() {
+		if only != "" && only != known.agent {
+			continue
+		}
 		found := api.AgentRuntime{Agent: known.agent}
 		if work.Provider == task.ProviderLocal {
 			found.Missing = known.missingOn(hosts)

@@ -41,8 +41,8 @@ type Config struct {
 	Programs []string
 }
 
-// standardPath is the PATH of a command, after the folder of omoi-agent.
-const standardPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+// StandardPath is the PATH of a command, after the folder of omoi-agent.
+const StandardPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // maxProcesses is the largest process limit of a sandbox.
 const maxProcesses = 4096

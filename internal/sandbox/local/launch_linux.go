@@ -107,7 +107,7 @@ func (p *Provider) prepare(f folder, m meta, cmd sandbox.Command, kind string) (
 func (p *Provider) environment(f folder, m meta, wishes map[string]string) map[string]string {
 	at := m.paths(f)
 	env := map[string]string{
-		"PATH": filepath.Dir(at.Agent) + ":" + standardPath, "HOME": at.Home, "USER": "agent", "LOGNAME": "agent",
+		"PATH": filepath.Dir(at.Agent) + ":" + StandardPath, "HOME": at.Home, "USER": "agent", "LOGNAME": "agent",
 		"LANG": "C.UTF-8", "SHELL": "/bin/sh", "TMPDIR": "/tmp",
 		sandbox.EnvDir: at.Dir, sandbox.EnvWorkspace: at.Workspace,
 	}
@@ -134,7 +134,7 @@ func (p *Provider) shimCommand(kind string, f folder) *exec.Cmd {
 	if len(p.cfg.Shim) == 0 {
 		cmd.Args[0] = "omoi"
 	}
-	cmd.Env, cmd.Dir = []string{envShim + "=" + kind, "GOMAXPROCS=2", "PATH=" + standardPath}, "/"
+	cmd.Env, cmd.Dir = []string{envShim + "=" + kind, "GOMAXPROCS=2", "PATH=" + StandardPath}, "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd
 }
