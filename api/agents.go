@@ -19,7 +19,8 @@ type AgentRuntime struct {
 
 // Runtimes checks the agent runtimes.
 type Runtimes interface {
-	// AgentRuntimes returns all runtimes for a task of this owner, provider and execution, the preferred one first.
+	// AgentRuntimes returns the runtimes for a task of this owner, provider and execution, the preferred one first; only that
+	// of the agent, if the task names one.
 	AgentRuntimes(ctx context.Context, work task.Work) ([]AgentRuntime, error)
 }
 
@@ -77,14 +78,13 @@ func (a *API) defaultAgent(ctx context.Context, work task.Work) (agent string, m
 	var why strings.Builder
 	first := "" // command
 	for _, r := range runtimes {
-		acp := task.RuntimeOf(r.Agent).ACP
-		if acp && work.Provider != task.ProviderLocal {
-			continue // nobody knows whether the image has it
+		if !choosable(r.Agent, work.Provider) {
+			continue
 		}
 		if len(r.Missing) == 0 {
 			return r.Agent, nil, nil
 		}
-		if acp {
+		if task.RuntimeOf(r.Agent).ACP {
 			continue // one that nobody installed is worth no word
 		}
 		why.WriteString(" " + r.Agent + ":")
@@ -98,6 +98,11 @@ func (a *API) defaultAgent(ctx context.Context, work task.Work) (agent string, m
 		strings.Join(ownAgents(), ", "), work.Provider, why.String(), cmp.Or(first, "name the agent")).WithKind(task.KindNoAgent), nil
 }
 
+// choosable reports whether an agent may be a default: nobody knows whether an image has the program of the others.
+func choosable(agent, provider string) bool {
+	return !task.RuntimeOf(agent).ACP || provider == task.ProviderLocal
+}
+
 func (a *API) agentRuntimes(ctx context.Context, work task.Work) ([]AgentRuntime, error) {
 	if a.deps.Runtimes == nil {
 		return nil, nil
@@ -105,44 +110,48 @@ func (a *API) agentRuntimes(ctx context.Context, work task.Work) ([]AgentRuntime
 	return a.deps.Runtimes.AgentRuntimes(ctx, work)
 }
 
-// refuseUnable refuses a task that names an agent which cannot start, before the task gets a slot. A setup step may install
-// the program, so then only the credential counts. Tasks for Claude Code are accepted in any case.
-func (a *API) refuseUnable(ctx context.Context, d task.NewTask, in client.CreateTaskRequest) error {
+// refuseUnable sets NoAgent for a task that names an agent which cannot start, before the task gets a slot. A setup step may
+// install the program, so then only the credential counts. Tasks for Claude Code are accepted in any case.
+func (a *API) refuseUnable(ctx context.Context, d *task.NewTask, in client.CreateTaskRequest) error {
 	if !task.RuntimeOf(in.Agent).ACP {
 		return nil
 	}
 	who := callerOf(ctx)
-	work := task.Work{OrganizationID: who.organization, UserID: who.user, Provider: d.Provider}
+	work := task.Work{OrganizationID: who.organization, UserID: who.user, Provider: d.Provider, Agent: in.Agent}
 	_, execution, err := executionOf(in)
 	if err == nil {
 		work.Execution = execution
 		work.ProjectID, err = a.projectOf(ctx, in)
 	}
-	if err == nil && a.setUp(ctx, work) {
-		work.Provider = ""
+	prepared := false
+	if err == nil {
+		prepared, err = a.setUp(ctx, work)
 	}
 	if err != nil {
 		return err
 	}
+	if prepared {
+		work.Provider = ""
+	}
 	runtimes, err := a.agentRuntimes(ctx, work)
 	for _, r := range runtimes {
 		if r.Agent == in.Agent && len(r.Missing) > 0 {
-			return task.Errorf(task.CodeConflict, "Cannot start the agent %s: %s", in.Agent, strings.Join(r.Missing, " ")).WithKind(task.KindNoAgent)
+			d.NoAgent = task.Errorf(task.CodeConflict, "Cannot start the agent %s: %s", in.Agent, strings.Join(r.Missing, " ")).WithKind(task.KindNoAgent)
 		}
 	}
 	return err
 }
 
 // setUp reports whether a setup step precedes the agent.
-func (a *API) setUp(ctx context.Context, work task.Work) bool {
+func (a *API) setUp(ctx context.Context, work task.Work) (bool, error) {
 	if setup := work.Execution.Setup; setup != nil {
-		return *setup != ""
+		return *setup != "", nil
 	}
 	if work.ProjectID == "" {
-		return false
+		return false, nil
 	}
 	project, err := a.deps.Projects.Project(ctx, work.OrganizationID, work.ProjectID)
-	return err == nil && project.Setup != ""
+	return err == nil && project.Setup != "", err
 }
 
 // ownAgents returns the agents that are part of omoi and always work.
@@ -163,14 +172,15 @@ func (a *API) offeredAgents(ctx context.Context) (agents []string, first string)
 		work.UserID = a.cfg.User
 	}
 	runtimes, _ := a.agentRuntimes(ctx, work) // an unknown runtime is not offered
-	for _, r := range runtimes {
-		if len(r.Missing) == 0 {
-			agents = append(agents, r.Agent)
-		}
-	}
 	first = a.cfg.Agent
-	if first == "" && len(agents) > 0 {
-		first = agents[0]
+	for _, r := range runtimes {
+		if len(r.Missing) > 0 {
+			continue
+		}
+		agents = append(agents, r.Agent)
+		if first == "" && choosable(r.Agent, work.Provider) {
+			first = r.Agent
+		}
 	}
 	if agents = append(agents, ownAgents()...); !slices.Contains(agents, first) {
 		first = ""

@@ -16,12 +16,12 @@ import (
 )
 
 // withoutProgram is an installation on whose hosts no program is installed.
-type withoutProgram struct{}
+type withoutProgram struct{ here bool }
 
-func (withoutProgram) AgentRuntimes(_ context.Context, work task.Work) (all []api.AgentRuntime, err error) {
+func (r *withoutProgram) AgentRuntimes(_ context.Context, work task.Work) (all []api.AgentRuntime, err error) {
 	for _, agent := range []string{task.AgentClaude, "codex"} {
 		found := api.AgentRuntime{Agent: agent}
-		if work.Provider == task.ProviderLocal {
+		if work.Provider == task.ProviderLocal && !r.here {
 			found.Missing = []string{"The program of " + agent + " is missing on 1 of 1 hosts. Next: install it."}
 		}
 		all = append(all, found)
@@ -32,7 +32,7 @@ func (withoutProgram) AgentRuntimes(_ context.Context, work task.Work) (all []ap
 // A task whose agent cannot start is refused before it takes a slot, unless a setup step or an image may bring the program.
 func TestTaskOfACodingAgent_IsRefusedWithoutItsProgram(t *testing.T) {
 	t.Parallel()
-	w := startWith(t, pgtest.New(t), live.New(), func(c *api.Config) { c.Open = true }, func(d *api.Deps) { d.Runtimes = withoutProgram{} })
+	w := startWith(t, pgtest.New(t), live.New(), func(c *api.Config) { c.Open = true }, func(d *api.Deps) { d.Runtimes = &withoutProgram{} })
 	in := client.CreateTaskRequest{Repo: goodRepo, Title: "x", Agent: "codex"}
 	refused := w.call(http.MethodPost, "/api/v1/tasks", in).refused(http.StatusConflict, "")
 	require.Equal(t, task.KindNoAgent, refused.Code)
@@ -49,4 +49,16 @@ func TestTaskOfACodingAgent_IsRefusedWithoutItsProgram(t *testing.T) {
 	none := in
 	none.Execution = json.RawMessage(`{"setup":""}`)
 	w.call(http.MethodPost, "/api/v1/tasks", none).refused(http.StatusConflict, "")
+}
+
+// The answer of an accepted task was lost, and the program is gone since.
+func TestTaskOfACodingAgent_ARepeatIsAnsweredWithTheTask(t *testing.T) {
+	t.Parallel()
+	runtimes := &withoutProgram{here: true}
+	w := startWith(t, pgtest.New(t), live.New(), func(c *api.Config) { c.Open = true }, func(d *api.Deps) { d.Runtimes = runtimes })
+	in := client.CreateTaskRequest{Repo: goodRepo, Title: "x", Agent: "codex"}
+	first := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", in, "Idempotency-Key", "once"), http.StatusCreated)
+	runtimes.here = false
+	again := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", in, "Idempotency-Key", "once"), http.StatusOK)
+	require.Equal(t, first.ID, again.ID)
 }

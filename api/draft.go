@@ -22,7 +22,7 @@ func (a *API) draft(ctx context.Context, in client.CreateTaskRequest) (task.NewT
 			return d, err
 		}
 	}
-	if err := a.refuseUnable(ctx, d, in); err != nil {
+	if err := a.refuseUnable(ctx, &d, in); err != nil {
 		return d, err
 	}
 	var err error
