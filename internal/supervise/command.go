@@ -15,16 +15,21 @@ type command struct {
 	wrappers []string // distinct programs that run it, outermost first, for example timeout
 }
 
-// Limits of a shell command that is read, because an agent can send any text: its bytes and its commands.
+// Limits of a shell command that is read, because an agent can send any text: its bytes, its commands, and the scripts that run
+// each other.
 const (
 	maxParsed   = 32 << 10
 	maxCommands = 500
+	maxNested   = 16
 )
 
 // commandsIn returns the commands that a shell command runs, also in substitutions and behind "sh -c". Nil: unknown,
 // because the text is too long or does not parse.
-func commandsIn(text string) (list []command) {
-	if len(text) > maxParsed {
+func commandsIn(text string) []command { return commandsAt(text, 0) }
+
+// commandsAt is commandsIn of a script that a number of others run.
+func commandsAt(text string, nested int) (list []command) {
+	if len(text) > maxParsed || nested > maxNested {
 		return nil
 	}
 	file, err := syntax.NewParser().Parse(strings.NewReader(text), "")
@@ -33,7 +38,7 @@ func commandsIn(text string) (list []command) {
 	}
 	syntax.Walk(file, func(node syntax.Node) bool {
 		if call, ok := node.(*syntax.CallExpr); ok && len(call.Args) > 0 {
-			list = append(list, unwrapped(call.Args)...)
+			list = append(list, unwrapped(call.Args, nested)...)
 		}
 		return len(list) <= maxCommands
 	})
@@ -44,22 +49,26 @@ func commandsIn(text string) (list []command) {
 }
 
 // unwrapped returns a command without its wrappers, or the commands of the script that a shell runs for it.
-func unwrapped(args []*syntax.Word) []command {
+func unwrapped(args []*syntax.Word, nested int) []command {
 	c := command{words: make([]string, len(args))}
 	for i, word := range args {
 		c.words[i] = plainWord(word.Parts)
 	}
 	for inner := wrapped(c.words); inner != nil; inner = wrapped(c.words) {
-		if name := path.Base(c.words[0]); !slices.Contains(c.wrappers, name) {
+		name := path.Base(c.words[0])
+		if slices.Contains(c.words[1:len(c.words)-len(inner)], "run") { // of uv
+			name += " run"
+		}
+		if !slices.Contains(c.wrappers, name) {
 			c.wrappers = append(c.wrappers, name)
 		}
 		c.words = inner
 	}
 	if len(c.words) > 2 && shell.MatchString(c.words[0]+" "+c.words[1]) {
-		return commandsIn(c.words[2])
+		return commandsAt(c.words[2], nested+1)
 	}
 	if c.words[0] == "eval" {
-		return commandsIn(strings.Join(c.words[1:], " "))
+		return commandsAt(strings.Join(c.words[1:], " "), nested+1)
 	}
 	return []command{c}
 }
@@ -91,7 +100,7 @@ var (
 
 // wrapped returns the command that a wrapper runs; nil: words are not a wrapper with a command.
 func wrapped(words []string) []string {
-	if i := slices.IndexFunc(words, isExec); i > 0 && i+1 < len(words) {
+	if i := slices.IndexFunc(words, isExec); path.Base(words[0]) == "find" && i > 0 && i+1 < len(words) {
 		return words[i+1:]
 	}
 	if !wrapper.MatchString(words[0]) {

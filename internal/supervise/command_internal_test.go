@@ -42,7 +42,7 @@ func TestCommandsIn(t *testing.T) {
 // An agent can send any text.
 func TestCommandsIn_DeeplyNested(t *testing.T) {
 	t.Parallel()
-	for _, open := range []string{"(", "$(", "\"$(", "{ ", "((", "$((", "`", "if (", "${a-", "[[ (", "<(", "a() {", "sh -c \"", "sudo "} {
+	for _, open := range []string{"(", "$(", "\"$(", "{ ", "((", "$((", "`", "if (", "${a-", "[[ (", "<(", "a() {", "sh -c \"", "sudo ", "eval ", "eval time "} {
 		commandsIn(strings.Repeat(open, maxParsed/len(open)))
 	}
 	require.NotNil(t, commandsIn(strings.Repeat("( ", maxParsed/4)+"ls"+strings.Repeat(")", maxParsed/4)))
@@ -50,12 +50,13 @@ func TestCommandsIn_DeeplyNested(t *testing.T) {
 
 func TestOneOf(t *testing.T) {
 	t.Parallel()
-	names := []string{"git push --force", "terraform apply", "sudo rm"}
+	names := []string{"git push --force", "terraform apply", "sudo rm", "uv run alembic", "npm publish"}
 	for _, line := range []string{
 		"git push --force", "timeout 60 git push --force", "timeout -k 5 --signal=KILL 1m git push --force origin HEAD", "sudo git push --force",
 		"env -u HOME GIT_SSH=x git push --force", "nice -n 10 git push --force", "nohup git push --force &", "FOO=1 git push --force",
 		"cd infra && FOO=1 timeout 60 nice terraform apply", "/usr/bin/env terraform apply", "sudo -u deploy -E terraform apply",
 		"git push origin HEAD --force", "git -C x push --force", "(cd x; sh -c 'git push --force')", "out=$(terraform apply)", "env A=b sudo -n rm x",
+		"uv run -q alembic upgrade", "npm publish -exec x",
 	} {
 		require.NotEmpty(t, oneOf(commandsIn(line), names...), line)
 	}
