@@ -88,12 +88,16 @@ func timeless(b client.Sandbox) client.Sandbox {
 
 // frame writes the frame of an object, unless the reader has it.
 func (s *stateFeed) frame(out *bytes.Buffer, kind string, version int64, id string, object any) error {
-	content, err := json.Marshal(object)
-	compared := content
-	if box, ok := object.(client.Sandbox); ok && err == nil {
-		compared, err = json.Marshal(timeless(box))
+	lasting := object
+	if box, ok := object.(client.Sandbox); ok {
+		lasting = timeless(box)
 	}
-	if err == nil && !bytes.Equal(s.sent[id], compared) {
+	compared, err := json.Marshal(lasting)
+	if err != nil || bytes.Equal(s.sent[id], compared) {
+		return err
+	}
+	content, err := json.Marshal(object)
+	if err == nil {
 		s.sent[id] = compared
 		fmt.Fprintf(out, "event: %s\ndata: {\"version\":%d,\"%s\":%s}\n\n", kind, version, kind, content)
 	}
