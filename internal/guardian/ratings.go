@@ -1,6 +1,9 @@
 package guardian
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Values of a rating.
 const (
@@ -15,6 +18,14 @@ type Rating struct {
 	Reason  string    `json:"reason" doc:"Reason that the user gave. Empty: none."`
 	RatedBy string    `json:"rated_by" doc:"Authenticated user who rated."`
 	RatedAt time.Time `json:"rated_at" doc:"When that user last rated."`
+}
+
+// Rated returns the newest rating of the finding of a rule; an empty rule: of the intervention. Nil: there is none.
+func (j Analysis) Rated(rule string) *Rating {
+	if at := slices.IndexFunc(j.Ratings, func(r Rating) bool { return r.Rule == rule }); at >= 0 {
+		return &j.Ratings[at]
+	}
+	return nil
 }
 
 // RatingCall is a rating of the intervention ID, or of the finding of Rule in the analysis ID.

@@ -7,29 +7,24 @@ import (
 	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/supervise"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Rate stores the rating of a user. A further rating of the same user replaces it.
 func (s *Store) Rate(ctx context.Context, c guardian.RatingCall) (guardian.Rating, error) {
 	rated, what := guardian.Rating{Rule: c.Rule, Rating: c.Rating, Reason: storable(c.Reason), RatedBy: storable(c.By)}, "intervention"
-	var n int64
 	var err error
 	if c.Rule == "" {
-		n, err = s.q.RateIntervention(ctx, db.RateInterventionParams{
+		rated.RatedAt, err = s.q.RateIntervention(ctx, db.RateInterventionParams{
 			OrganizationID: c.OrganizationID, ID: c.ID, Rating: c.Rating, Reason: rated.Reason, RatedBy: rated.RatedBy,
 		})
 	} else {
 		what = "finding " + clip(c.Rule) + " in analysis"
-		n, err = s.q.RateFinding(ctx, db.RateFindingParams{
+		rated.RatedAt, err = s.q.RateFinding(ctx, db.RateFindingParams{
 			OrganizationID: c.OrganizationID, ID: c.ID, Rule: c.Rule, Rating: c.Rating, Reason: rated.Reason, RatedBy: rated.RatedBy,
 		})
 	}
-	if err == nil && n == 0 {
-		err = task.Errorf(task.CodeNotFound, "Unknown %s %s.", what, clip(c.ID))
-	}
-	rated.RatedAt = time.Now().UTC()
-	return rated, translate("rate "+what+" "+c.ID, err)
+	rated.RatedAt = rated.RatedAt.UTC()
+	return rated, missing(translate("rate "+what+" "+c.ID, err), "Unknown %s %s.", what, clip(c.ID))
 }
 
 // ratings returns the newest ratings by analysis.
@@ -74,12 +69,10 @@ func (s *Store) Ratings(ctx context.Context, organizationID string) (guardian.Ra
 	if err != nil {
 		return out, translate("count ratings", err)
 	}
+	wrong := 0
 	for _, r := range counts {
 		out.Add(r.Rule, guardian.RatingCounts{Total: r.Total, Right: r.RightOnes, Wrong: r.WrongOnes})
-	}
-	wrong, err := s.q.FalsePositives(ctx, organizationID, out.Since)
-	if err != nil {
-		return out, translate("count false positives", err)
+		wrong = r.FalsePositives // the same in each row
 	}
 	hours, err := s.q.AgentHours(ctx, db.AgentHoursParams{OrganizationID: &organizationID, Since: out.Since, Earliest: out.Since.Add(-frozenLookback)})
 	out.Worked(hours, wrong)

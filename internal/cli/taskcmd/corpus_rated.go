@@ -24,6 +24,9 @@ func labelByRatings(ctx context.Context, api *client.Client, t client.Task, note
 	if at := slices.IndexFunc(page.Items, func(j client.GuardianAnalysis) bool { return len(j.Ratings) > 0 }); at >= 0 && note.Attempt == 0 {
 		note.Attempt = page.Items[at].Attempt
 	}
+	if n := len(page.Items); page.NextCursor != nil && n > 0 && page.Items[n-1].Attempt >= note.Attempt {
+		return exit.Usagef("attempt %d of task %s has more than %d analyses. Next: give --label and --reason", note.Attempt, t.Key, n)
+	}
 	all := slices.DeleteFunc(page.Items, func(j client.GuardianAnalysis) bool { return j.Attempt != note.Attempt })
 	slices.Reverse(all)
 	label, reason, until := ratedLabel(all)
@@ -66,25 +69,18 @@ func ratedLabel(all []client.GuardianAnalysis) (label supervise.Label, reason st
 func claimsOf(j client.GuardianAnalysis) []claim {
 	var said supervise.Analysis
 	_ = json.Unmarshal(j.Analysis, &said) // another form has no findings
-	rated := func(rule string) *client.Rating {
-		at := slices.IndexFunc(j.Ratings, func(r client.Rating) bool { return r.Rule == rule })
-		if at < 0 {
-			return nil
-		}
-		return &j.Ratings[at]
-	}
 	var all []claim
 	for n, f := range said.Findings {
-		rating := rated(f.Rule)
+		rating := j.Rated(f.Rule)
 		if n == 0 && rating == nil {
-			rating = rated("")
+			rating = j.Rated("")
 		}
 		if rating != nil || j.NeedsSteering && f.Confidence >= supervise.DefaultSettings().Confidence {
 			all = append(all, claim{label: f.Label, rule: f.Rule, why: f.Why, rating: rating})
 		}
 	}
 	if m := said.Model; len(said.Findings) == 0 && m != nil && j.NeedsSteering {
-		all = append(all, claim{label: m.Label, rule: "of the model", why: m.Summary, rating: rated("")})
+		all = append(all, claim{label: m.Label, rule: "of the model", why: m.Summary, rating: j.Rated("")})
 	}
 	return all
 }

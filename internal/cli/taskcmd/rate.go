@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -78,8 +77,8 @@ func findingsOf(j client.GuardianAnalysis) string {
 	var all []string
 	for _, f := range said.Findings {
 		name := f.Rule
-		if at := slices.IndexFunc(j.Ratings, func(r client.Rating) bool { return r.Rule == f.Rule }); at >= 0 {
-			name += " (" + j.Ratings[at].Rating + ")"
+		if r := j.Rated(f.Rule); r != nil {
+			name += " (" + r.Rating + ")"
 		}
 		all = append(all, name)
 	}

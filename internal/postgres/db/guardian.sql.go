@@ -379,23 +379,6 @@ func (q *Queries) ExpireInterventions(ctx context.Context, stale time.Duration) 
 	return err
 }
 
-const falsePositives = `-- name: FalsePositives :one
-SELECT count(DISTINCT n.analysis_id)::integer AS false_positives FROM (
-    SELECT DISTINCT ON (r.analysis_id, r.rule) r.analysis_id, r.rating
-    FROM guardian_ratings r JOIN guardian_analyses g ON g.id = r.analysis_id
-    WHERE g.organization_id = $1 AND g.judged_at >= $2
-    ORDER BY r.analysis_id, r.rule, r.rated_at DESC, r.rated_by
-) n WHERE n.rating = 'wrong'
-`
-
-// FalsePositives counts the analyses whose intervention, or one of whose findings, was last rated wrong.
-func (q *Queries) FalsePositives(ctx context.Context, organizationID string, since time.Time) (int, error) {
-	row := q.db.QueryRow(ctx, falsePositives, organizationID, since)
-	var false_positives int
-	err := row.Scan(&false_positives)
-	return false_positives, err
-}
-
 const forgetAnalyses = `-- name: ForgetAnalyses :exec
 DELETE FROM guardian_analyses WHERE id = ANY (ARRAY(
     SELECT g.id FROM guardian_analyses g WHERE g.judged_at < now() - $1::interval
@@ -971,13 +954,14 @@ func (q *Queries) ProjectIDOf(ctx context.Context, organizationID string, iD str
 	return id, err
 }
 
-const rateFinding = `-- name: RateFinding :execrows
+const rateFinding = `-- name: RateFinding :one
 INSERT INTO guardian_ratings (analysis_id, rule, rated_by, rating, reason)
 SELECT g.id, $1::text, $2, $3, $4 FROM guardian_analyses g
 WHERE g.organization_id = $5 AND g.id = $6 AND $1::text <> ''
     AND jsonb_path_exists(g.analysis, '$.findings[*] ? (@.rule == $rule)', jsonb_build_object('rule', $1::text))
 ON CONFLICT (analysis_id, rule, rated_by) DO UPDATE SET rating = excluded.rating, reason = excluded.reason,
     rated_at = excluded.rated_at
+RETURNING rated_at
 `
 
 type RateFindingParams struct {
@@ -989,9 +973,9 @@ type RateFindingParams struct {
 	ID             string
 }
 
-// RateFinding changes no row if the analysis has no finding of the rule.
-func (q *Queries) RateFinding(ctx context.Context, arg RateFindingParams) (int64, error) {
-	result, err := q.db.Exec(ctx, rateFinding,
+// RateFinding returns no row if the analysis has no finding of the rule.
+func (q *Queries) RateFinding(ctx context.Context, arg RateFindingParams) (time.Time, error) {
+	row := q.db.QueryRow(ctx, rateFinding,
 		arg.Rule,
 		arg.RatedBy,
 		arg.Rating,
@@ -999,18 +983,18 @@ func (q *Queries) RateFinding(ctx context.Context, arg RateFindingParams) (int64
 		arg.OrganizationID,
 		arg.ID,
 	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	var rated_at time.Time
+	err := row.Scan(&rated_at)
+	return rated_at, err
 }
 
-const rateIntervention = `-- name: RateIntervention :execrows
+const rateIntervention = `-- name: RateIntervention :one
 INSERT INTO guardian_ratings (analysis_id, rule, rated_by, rating, reason)
 SELECT i.analysis_id, '', $1, $2, $3 FROM interventions i
 WHERE i.organization_id = $4 AND i.id = $5
 ON CONFLICT (analysis_id, rule, rated_by) DO UPDATE SET rating = excluded.rating, reason = excluded.reason,
     rated_at = excluded.rated_at
+RETURNING rated_at
 `
 
 type RateInterventionParams struct {
@@ -1021,18 +1005,17 @@ type RateInterventionParams struct {
 	ID             string
 }
 
-func (q *Queries) RateIntervention(ctx context.Context, arg RateInterventionParams) (int64, error) {
-	result, err := q.db.Exec(ctx, rateIntervention,
+func (q *Queries) RateIntervention(ctx context.Context, arg RateInterventionParams) (time.Time, error) {
+	row := q.db.QueryRow(ctx, rateIntervention,
 		arg.RatedBy,
 		arg.Rating,
 		arg.Reason,
 		arg.OrganizationID,
 		arg.ID,
 	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	var rated_at time.Time
+	err := row.Scan(&rated_at)
+	return rated_at, err
 }
 
 const ratingCounts = `-- name: RatingCounts :many
@@ -1052,19 +1035,22 @@ WITH rated AS (
     SELECT analysis_id, rule FROM rated
 )
 SELECT e.rule::text AS rule, count(*)::integer AS total, (count(*) FILTER (WHERE r.rating = 'right'))::integer AS right_ones,
-    (count(*) FILTER (WHERE r.rating = 'wrong'))::integer AS wrong_ones
+    (count(*) FILTER (WHERE r.rating = 'wrong'))::integer AS wrong_ones,
+    (SELECT count(DISTINCT w.analysis_id) FROM rated w WHERE w.rating = 'wrong')::integer AS false_positives
 FROM every e LEFT JOIN rated r USING (analysis_id, rule) GROUP BY e.rule ORDER BY e.rule
 `
 
 type RatingCountsRow struct {
-	Rule      string
-	Total     int
-	RightOnes int
-	WrongOnes int
+	Rule           string
+	Total          int
+	RightOnes      int
+	WrongOnes      int
+	FalsePositives int
 }
 
 // RatingCounts counts interventions (the empty rule) and findings by rule, with their newest ratings. Interventions of
-// the level observe, and findings that did not steer, count only if they are rated.
+// the level observe, and findings that did not steer, count only if they are rated. Each row has the number of analyses whose
+// intervention, or one of whose findings, was last rated wrong.
 func (q *Queries) RatingCounts(ctx context.Context, organizationID string, since time.Time) ([]RatingCountsRow, error) {
 	rows, err := q.db.Query(ctx, ratingCounts, organizationID, since)
 	if err != nil {
@@ -1079,6 +1065,7 @@ func (q *Queries) RatingCounts(ctx context.Context, organizationID string, since
 			&i.Total,
 			&i.RightOnes,
 			&i.WrongOnes,
+			&i.FalsePositives,
 		); err != nil {
 			return nil, err
 		}

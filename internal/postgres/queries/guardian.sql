@@ -174,21 +174,23 @@ WHERE i.organization_id = @organization_id AND (sqlc.narg('task_ids')::uuid[] IS
        OR (i.planned_at, i.id) < (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::uuid))
 ORDER BY i.planned_at DESC, i.id DESC LIMIT @max_rows;
 
--- name: RateIntervention :execrows
+-- name: RateIntervention :one
 INSERT INTO guardian_ratings (analysis_id, rule, rated_by, rating, reason)
 SELECT i.analysis_id, '', @rated_by, @rating, @reason FROM interventions i
 WHERE i.organization_id = @organization_id AND i.id = @id
 ON CONFLICT (analysis_id, rule, rated_by) DO UPDATE SET rating = excluded.rating, reason = excluded.reason,
-    rated_at = excluded.rated_at;
+    rated_at = excluded.rated_at
+RETURNING rated_at;
 
--- name: RateFinding :execrows
--- RateFinding changes no row if the analysis has no finding of the rule.
+-- name: RateFinding :one
+-- RateFinding returns no row if the analysis has no finding of the rule.
 INSERT INTO guardian_ratings (analysis_id, rule, rated_by, rating, reason)
 SELECT g.id, @rule::text, @rated_by, @rating, @reason FROM guardian_analyses g
 WHERE g.organization_id = @organization_id AND g.id = @id AND @rule::text <> ''
     AND jsonb_path_exists(g.analysis, '$.findings[*] ? (@.rule == $rule)', jsonb_build_object('rule', @rule::text))
 ON CONFLICT (analysis_id, rule, rated_by) DO UPDATE SET rating = excluded.rating, reason = excluded.reason,
-    rated_at = excluded.rated_at;
+    rated_at = excluded.rated_at
+RETURNING rated_at;
 
 -- name: NewestRatings :many
 -- NewestRatings returns the newest rating of each intervention and finding of these analyses.
@@ -197,7 +199,8 @@ ORDER BY r.analysis_id, r.rule, r.rated_at DESC, r.rated_by;
 
 -- name: RatingCounts :many
 -- RatingCounts counts interventions (the empty rule) and findings by rule, with their newest ratings. Interventions of
--- the level observe, and findings that did not steer, count only if they are rated.
+-- the level observe, and findings that did not steer, count only if they are rated. Each row has the number of analyses whose
+-- intervention, or one of whose findings, was last rated wrong.
 WITH rated AS (
     SELECT DISTINCT ON (r.analysis_id, r.rule) r.analysis_id, r.rule, r.rating
     FROM guardian_ratings r JOIN guardian_analyses g ON g.id = r.analysis_id
@@ -214,17 +217,9 @@ WITH rated AS (
     SELECT analysis_id, rule FROM rated
 )
 SELECT e.rule::text AS rule, count(*)::integer AS total, (count(*) FILTER (WHERE r.rating = 'right'))::integer AS right_ones,
-    (count(*) FILTER (WHERE r.rating = 'wrong'))::integer AS wrong_ones
+    (count(*) FILTER (WHERE r.rating = 'wrong'))::integer AS wrong_ones,
+    (SELECT count(DISTINCT w.analysis_id) FROM rated w WHERE w.rating = 'wrong')::integer AS false_positives
 FROM every e LEFT JOIN rated r USING (analysis_id, rule) GROUP BY e.rule ORDER BY e.rule;
-
--- name: FalsePositives :one
--- FalsePositives counts the analyses whose intervention, or one of whose findings, was last rated wrong.
-SELECT count(DISTINCT n.analysis_id)::integer AS false_positives FROM (
-    SELECT DISTINCT ON (r.analysis_id, r.rule) r.analysis_id, r.rating
-    FROM guardian_ratings r JOIN guardian_analyses g ON g.id = r.analysis_id
-    WHERE g.organization_id = @organization_id AND g.judged_at >= @since
-    ORDER BY r.analysis_id, r.rule, r.rated_at DESC, r.rated_by
-) n WHERE n.rating = 'wrong';
 
 -- name: AgentHours :one
 -- AgentHours sums the time of the attempts since a moment, without frozen time. Sandboxes of attempts that ran then were
