@@ -13,7 +13,7 @@ import (
 // Contracts stores task contracts.
 type Contracts interface {
 	TaskContract(ctx context.Context, organizationID, id string) (client.TaskContract, error)
-	SetTaskContract(ctx context.Context, organizationID, id, sender string, c taskcontract.Contract) (client.TaskContract, error)
+	SetTaskContract(ctx context.Context, organizationID, id, sender string, c taskcontract.Contract, read *int) (client.TaskContract, error)
 }
 
 func (a *API) registerContracts() {
@@ -22,7 +22,7 @@ func (a *API) registerContracts() {
 		details{more: "What the task may change and run, and what shows that it is done."})
 	add(g.on(accessWrite, "PUT", "set-task-contract", "Replace a task contract"), a.setContract, details{
 		more: "Stores a version that counts as accepted, also to accept what a model proposed. The settings of the project stay. " +
-			"409 if the task has ended. A running agent is not told.",
+			"409 if the task has ended, or if version is not the newest one. A running agent is not told.",
 	})
 }
 
@@ -33,7 +33,7 @@ func (a *API) setContract(ctx context.Context, in *changeIn[client.SetContractRe
 	}
 	who := callerOf(ctx)
 	defer a.deps.Bus.Wake(live.Task(in.ID))
-	return body(a.deps.Contracts.SetTaskContract(ctx, who.organization, in.ID, who.name, c))
+	return body(a.deps.Contracts.SetTaskContract(ctx, who.organization, in.ID, who.name, c, in.Body.Version))
 }
 
 // draftContract sets the contract of a new task, if the request has one.

@@ -82,6 +82,21 @@ func TestContract_ProposalIsAccepted(t *testing.T) {
 	require.Zero(t, got.Proposed)
 }
 
+// Two writers who read the same version do not overwrite each other.
+func TestContract_SecondWriterIsRefused(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	path := "/api/v1/tasks/" + w.task(newTask()).ID + "/contract"
+	none, first := 0, 1
+	ok[client.TaskContract](w.call(http.MethodPut, path, client.SetContractRequest{Contract: "allowed_paths: [a]", Version: &none}), http.StatusOK)
+	w.call(http.MethodPut, path, client.SetContractRequest{Contract: "allowed_paths: [b]", Version: &none}).refused(http.StatusConflict, "")
+	ok[client.TaskContract](w.call(http.MethodPut, path, client.SetContractRequest{Contract: "allowed_paths: [c]", Version: &first}), http.StatusOK)
+	w.call(http.MethodPut, path, client.SetContractRequest{Contract: "allowed_paths: [d]", Version: &first}).refused(http.StatusConflict, "")
+	got := ok[client.TaskContract](w.call(http.MethodPut, path, client.SetContractRequest{Contract: "allowed_paths: [e]"}), http.StatusOK)
+	require.Equal(t, []string{"e"}, got.Accepted.AllowedPaths)
+	require.Len(t, got.Versions, 3)
+}
+
 // The accepted test command of a contract is that of the task.
 func TestContract_TestCommandIsRun(t *testing.T) {
 	t.Parallel()

@@ -30,6 +30,7 @@ func (c *Client) SetTaskContract(ctx context.Context, id string, in SetContractR
 // SetContractRequest is the body of PUT /api/v1/tasks/{id}/contract.
 type SetContractRequest struct {
 	Contract string `json:"contract" doc:"The whole contract as YAML, of which JSON is a part, with keys of accepted. Empty: everything is unknown."`
+	Version  *int   `json:"version,omitempty" minimum:"0" doc:"Newest version that the caller has read. 0: none. 409 if another one is the newest. Default: not compared."`
 }
 
 // TaskContract is the contract of a task.

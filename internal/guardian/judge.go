@@ -144,11 +144,11 @@ func (g *Guardian) subject(w Watched, events []event.Event) supervise.Subject {
 	var execution task.Execution
 	_ = json.Unmarshal(w.Execution, &execution) // another form counts as empty
 	w.Title, w.Description = redact.Scrub(w.Title, nil), redact.Scrub(w.Description, nil)
-	agreed := taskcontract.Of(w.Contract, w.Execution, w.Settings)
+	agreed := taskcontract.Of(w.Contract, w.Execution, w.Settings).Scrubbed()
 	s := supervise.Subject{
 		TaskID: w.TaskID, SandboxID: w.SandboxID, ProjectID: w.ProjectID, Attempt: w.Attempt,
 		Title: w.Title, Description: w.Description, TaskType: w.TaskType, Mode: w.Mode, Phase: w.PhaseID,
-		TestCommand: cmp.Or(agreed.Accepted.TestCommand, execution.TestCommand), WaitsForMessages: execution.Waits(),
+		TestCommand: agreed.Accepted.TestCommand, WaitsForMessages: execution.Waits(),
 		Contract: agreed,
 		Age:      w.Age, CostUSD: w.CostUSD, Tokens: w.Tokens, BudgetUSD: w.Budget.USD, Counts: w.Counts,
 		Said: hidden(w.Said),

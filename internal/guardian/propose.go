@@ -21,7 +21,10 @@ func (g *Guardian) propose(ctx context.Context, model supervise.Model, all []Wat
 	ctx, cancel := context.WithTimeout(ctx, proposalTime)
 	defer cancel()
 	g.each(model, all, func(w Watched) {
-		if err := g.proposeOne(ctx, proposer, w); err != nil {
+		if ctx.Err() != nil {
+			return
+		}
+		if err := g.proposeOne(ctx, proposer, w); err != nil && !errors.Is(err, supervise.ErrBudget) {
 			g.log.WarnContext(ctx, "propose task contract failed, retrying in the next cycle", slog.String("task_id", w.TaskID), slog.String("error", err.Error()))
 		}
 	})
@@ -39,6 +42,7 @@ func (g *Guardian) proposeOne(ctx context.Context, model supervise.Proposer, w W
 	if err != nil && !errors.Is(err, supervise.ErrAnswer) {
 		return err
 	}
+	g.log.InfoContext(ctx, "task contract proposed", slog.String("task_id", w.TaskID), slog.Int("calls", p.Use.Calls), slog.Float64("cost_usd", p.Use.CostUSD))
 	return g.deps.Store.ProposeContract(context.WithoutCancel(ctx), w.TaskID, p.Model, p.Contract)
 }
 

@@ -34,8 +34,9 @@ func (s *Store) TaskContract(ctx context.Context, organizationID, id string) (cl
 	return out, translate("read the contract of task "+id, err)
 }
 
-// SetTaskContract stores another version of a task's contract, which is accepted. [task.CodeConflict] if the task has ended.
-func (s *Store) SetTaskContract(ctx context.Context, organizationID, id, sender string, c taskcontract.Contract) (client.TaskContract, error) {
+// SetTaskContract stores another version of a task's contract, which is accepted. [task.CodeConflict] if the task has ended, or if its
+// newest version is not the one that was read; nil: not compared.
+func (s *Store) SetTaskContract(ctx context.Context, organizationID, id, sender string, c taskcontract.Contract, read *int) (client.TaskContract, error) {
 	err := s.inTx(ctx, func(q *db.Queries) error {
 		status, err := q.LockTaskForContract(ctx, organizationID, id)
 		if err != nil {
@@ -44,7 +45,13 @@ func (s *Store) SetTaskContract(ctx context.Context, organizationID, id, sender 
 		if task.Status(status).Final() {
 			return task.Errorf(task.CodeConflict, "Task %s is %s: its contract is fixed. Next: omoi retry %s, then change the contract", id, status, id)
 		}
-		return q.InsertContract(ctx, byUser(id, sender, jsonOf(c)))
+		row := byUser(id, sender, jsonOf(c))
+		row.Read = read
+		stored, err := q.InsertContract(ctx, row)
+		if err == nil && stored == 0 {
+			err = task.Errorf(task.CodeConflict, "The contract of task %s has changed since version %d. Next: omoi contract %s", id, *read, id)
+		}
+		return err
 	})
 	if err != nil {
 		return client.TaskContract{}, translate("store the contract of task "+id, err)
@@ -61,7 +68,8 @@ func firstContract(ctx context.Context, q *db.Queries, d task.NewTask, taskID st
 	if d.Contract == nil {
 		return nil
 	}
-	return q.InsertContract(ctx, byUser(taskID, d.Sender, d.Contract))
+	_, err := q.InsertContract(ctx, byUser(taskID, d.Sender, d.Contract))
+	return err
 }
 
 // ProposeContract stores what a model proposes for a task, unless the task has a contract or has ended.
@@ -70,13 +78,13 @@ func (s *Store) ProposeContract(ctx context.Context, taskID, model string, c tas
 	return translate("store the proposed contract of task "+taskID, err)
 }
 
-// agreed adds the task contract to the work of an agent. Its accepted test command replaces that of execution_config.
+// agreed adds the task contract to the work of an agent, with its accepted test command.
 func agreed(work *task.Work, row db.WorkRow) error {
 	var newest *taskcontract.Version
 	if err := json.Unmarshal(row.Contract, &newest); err != nil {
 		return err
 	}
 	c := taskcontract.Of(newest, row.Task.ExecutionConfig, row.Settings)
-	work.Contract, work.Execution.TestCommand = c.Prompt(), cmp.Or(c.Accepted.TestCommand, work.Execution.TestCommand)
+	work.Contract, work.Execution.TestCommand = c.Prompt(), c.Accepted.TestCommand
 	return nil
 }

@@ -23,9 +23,8 @@ type Contract struct {
 
 // Authors of a version.
 const (
-	ByUser    = "user"
-	ByModel   = "model"
-	ByDefault = "default" // derived from execution_config; it is not stored
+	ByUser  = "user"
+	ByModel = "model"
 )
 
 // Version is one stored version of a task's contract.

@@ -142,3 +142,19 @@ func (c Contract) YAML() string {
 	}
 	return string(raw)
 }
+
+// Scrubbed returns the contract without what has the form of a credential.
+func (f InForce) Scrubbed() InForce {
+	return InForce{Accepted: f.Accepted.scrubbed(), Proposed: f.Proposed.scrubbed()}
+}
+
+func (c Contract) scrubbed() Contract {
+	for _, list := range []*[]string{&c.AllowedPaths, &c.ForbiddenPaths, &c.ForbiddenCommands, &c.Constraints} {
+		*list = slices.Clone(*list)
+		for i, text := range *list {
+			(*list)[i] = redact.Scrub(text, nil)
+		}
+	}
+	c.TestCommand = redact.Scrub(c.TestCommand, nil)
+	return c
+}

@@ -45,10 +45,11 @@ func (s *session) changeContract(ctx context.Context, api *client.Client, t clie
 	if err != nil || !accept {
 		return c, err
 	}
-	if newest := c.Newest(); newest == nil || newest.Accepted {
+	newest := c.Newest()
+	if newest == nil || c.Proposed.YAML() == "" {
 		return c, exit.Usagef("no model has proposed a contract for task %s that is not accepted", render.Name(t.Key, t.ID))
 	}
-	return api.SetTaskContract(ctx, t.ID, client.SetContractRequest{Contract: c.Text})
+	return api.SetTaskContract(ctx, t.ID, client.SetContractRequest{Contract: c.Text, Version: &newest.Number})
 }
 
 // readContract reads a task contract from a file.

@@ -54,10 +54,11 @@ func (q *Queries) CopyContract(ctx context.Context, taskID string, sourceID stri
 	return err
 }
 
-const insertContract = `-- name: InsertContract :exec
+const insertContract = `-- name: InsertContract :execrows
 INSERT INTO task_contracts (task_id, version, contract, author, author_name, accepted)
 SELECT $1, coalesce(max(c.version), 0) + 1, $2, $3, $4, $5 FROM task_contracts c
 WHERE c.task_id = $1
+HAVING $6::integer IS NULL OR coalesce(max(c.version), 0) = $6::integer
 `
 
 type InsertContractParams struct {
@@ -66,17 +67,23 @@ type InsertContractParams struct {
 	Author     string
 	AuthorName string
 	Accepted   bool
+	Read       *int
 }
 
-func (q *Queries) InsertContract(ctx context.Context, arg InsertContractParams) error {
-	_, err := q.db.Exec(ctx, insertContract,
+// InsertContract inserts nothing if the newest version is not the one that was read. Null: not compared.
+func (q *Queries) InsertContract(ctx context.Context, arg InsertContractParams) (int64, error) {
+	result, err := q.db.Exec(ctx, insertContract,
 		arg.TaskID,
 		arg.Contract,
 		arg.Author,
 		arg.AuthorName,
 		arg.Accepted,
+		arg.Read,
 	)
-	return err
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const lockTaskForContract = `-- name: LockTaskForContract :one
@@ -95,6 +102,7 @@ INSERT INTO task_contracts (task_id, version, contract, author, author_name, acc
 SELECT t.id, 1, $1, 'model', $2::text, coalesce(p.settings -> 'accept_contracts' = 'true', false)
 FROM tasks t JOIN projects p ON p.id = t.project_id
 WHERE t.id = $3 AND t.status NOT IN ('completed', 'failed', 'cancelled')
+FOR NO KEY UPDATE OF t
 ON CONFLICT (task_id, version) DO NOTHING
 `
 
@@ -104,19 +112,18 @@ type ProposeContractParams struct {
 	TaskID   string
 }
 
-// ProposeContract inserts nothing if the task has a contract, or has ended.
+// ProposeContract inserts nothing if the task has a contract, or has ended. It waits for a user who sets one.
 func (q *Queries) ProposeContract(ctx context.Context, arg ProposeContractParams) error {
 	_, err := q.db.Exec(ctx, proposeContract, arg.Contract, arg.Model, arg.TaskID)
 	return err
 }
 
 const taskForContract = `-- name: TaskForContract :one
-SELECT t.status, t.execution_config, p.settings FROM tasks t JOIN projects p ON p.id = t.project_id
+SELECT t.execution_config, p.settings FROM tasks t JOIN projects p ON p.id = t.project_id
 WHERE t.organization_id = $1 AND t.id = $2
 `
 
 type TaskForContractRow struct {
-	Status          string
 	ExecutionConfig json.RawMessage
 	Settings        json.RawMessage
 }
@@ -125,6 +132,6 @@ type TaskForContractRow struct {
 func (q *Queries) TaskForContract(ctx context.Context, organizationID string, iD string) (TaskForContractRow, error) {
 	row := q.db.QueryRow(ctx, taskForContract, organizationID, iD)
 	var i TaskForContractRow
-	err := row.Scan(&i.Status, &i.ExecutionConfig, &i.Settings)
+	err := row.Scan(&i.ExecutionConfig, &i.Settings)
 	return i, err
 }

@@ -32,7 +32,8 @@ export const getTask = (id: string) => unwrap(api.GET("/api/v1/tasks/{id}", path
 export const getWhy = (id: string) => unwrap(api.GET("/api/v1/tasks/{id}/why", path(id)));
 export const getBudget = (id: string) => unwrap(api.GET("/api/v1/tasks/{id}/budget", path(id)));
 export const getContract = (id: string) => unwrap(api.GET("/api/v1/tasks/{id}/contract", path(id)));
-export const setContract = (id: string, contract: string) => unwrap(api.PUT("/api/v1/tasks/{id}/contract", { ...path(id), body: { contract } }));
+/** Replaces the contract, unless another version than the one that was read is the newest. */
+export const setContract = (id: string, contract: string, version: number) => unwrap(api.PUT("/api/v1/tasks/{id}/contract", { ...path(id), body: { contract, version } }));
 export const getReceipt = (id: string) => unwrap(api.GET("/api/v1/tasks/{id}/receipt", path(id)));
 export const getSavedWork = (id: string) => unwrap(api.GET("/api/v1/tasks/{id}/saved-work", path(id)));
 export const getProject = (id: string) => unwrap(api.GET("/api/v1/projects/{id}", path(id)));

@@ -8,6 +8,11 @@ import { Clock, Text } from "../lib/text";
 
 type Contract = Schemas["TaskContract"];
 
+/** A contract as text, and the version that it was made from. */
+interface Draft { text: string; version: number }
+
+const draftOf = (c: Contract): Draft => ({ text: c.text, version: c.versions[0]?.version ?? 0 });
+
 const names = {
   allowed_paths: "Only these paths may change", forbidden_paths: "Paths that must not change", forbidden_commands: "Commands that must not run",
   tests_may_change: "Tests may change", change_wanted: "A change is wanted", test_command: "Shows that it is done", constraints: "Other limits",
@@ -18,26 +23,26 @@ const keys = Object.keys(names) as (keyof typeof names)[];
 export function TaskContract({ task }: { task: Task }): ReactNode {
   const key = ["contract", task.id], client = useQueryClient();
   const query = useQuery({ queryKey: key, queryFn: () => getContract(task.id) }), contract = query.data;
-  const [text, edit] = useState<string>();
-  const store = (to: string) => setContract(task.id, to);
+  const [draft, edit] = useState<Draft>();
+  const store = (d: Draft) => setContract(task.id, d.text, d.version);
   const stored = (to: Contract): void => { client.setQueryData(key, to); edit(undefined); };
-  const accepting = useMutation({ mutationFn: store, onSuccess: stored });
+  const accepting = useMutation({ mutationFn: store, onSuccess: stored, onSettled: () => void client.invalidateQueries({ queryKey: key }) });
   return (
     <section className="panel" aria-label="Task contract">
       <h2>Task contract</h2>
       {query.error !== null && contract === undefined && <p className="message bad"><Text of={said(query.error)} /></p>}
-      {contract !== undefined && text === undefined && <Shown of={contract} />}
-      {contract !== undefined && text === undefined && task.completed_at === null && (
+      {contract !== undefined && draft === undefined && <Shown of={contract} />}
+      {contract !== undefined && draft === undefined && task.completed_at === null && (
         <div className="message spread">
-          <button onClick={() => edit(contract.text)}>Change</button>
-          {contract.proposed !== undefined && <button disabled={accepting.isPending} onClick={() => accepting.mutate(contract.text)}>Accept what is proposed</button>}
+          <button onClick={() => edit(draftOf(contract))}>Change</button>
+          {contract.proposed !== undefined && <button disabled={accepting.isPending} onClick={() => accepting.mutate(draftOf(contract))}>Accept what is proposed</button>}
           {accepting.error !== null && <span className="bad" role="alert"><Text of={said(accepting.error)} /></span>}
         </div>
       )}
-      {text !== undefined && (
+      {draft !== undefined && (
         <div className="message">
-          <Form label="Task contract" yes="Store the contract" send={() => store(text)} done={stored} cancel={() => edit(undefined)}>
-            <Area label="Contract as YAML" at="body.contract" rows={10} mono value={text} change={edit} hint={<>Keys: {keys.join(", ")}. What you leave out is unknown. The next attempt gets the contract; a running agent is not told.</>} />
+          <Form label="Task contract" yes="Store the contract" send={() => store(draft)} done={stored} cancel={() => edit(undefined)}>
+            <Area label="Contract as YAML" at="body.contract" rows={10} mono value={draft.text} change={(text) => edit({ ...draft, text })} hint={<>Keys: {keys.join(", ")}. What you leave out is unknown. The next attempt gets the contract; a running agent is not told.</>} />
           </Form>
         </div>
       )}

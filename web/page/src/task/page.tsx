@@ -64,7 +64,7 @@ function useEvents(task: Task, id: string): { events: TaskEvents; version: numbe
       changed: () => {
         soon.current ??= setTimeout(() => {
           soon.current = undefined;
-          for (const key of ["why", "budget", "receipt", "checkpoints", "work"]) {
+          for (const key of ["why", "budget", "receipt", "checkpoints", "work", "contract"]) {
             void client.invalidateQueries({ queryKey: [key] });
           }
         }, changesEvery);
