@@ -22,6 +22,22 @@ export function WithReceipts({ children }: { children: ReactNode }): ReactNode {
   return <Receipts value={{ list, put }}>{children}</Receipts>;
 }
 
+/** Sends requests, and keeps their receipts. What they change is read again. */
+export function useAsk(): { pending: boolean; ask: (word: string, send: () => Promise<string>) => void } {
+  const { put } = useReceiptLog(), client = useQueryClient();
+  const sending = useMutation({
+    mutationFn: ({ asked, send }: { asked: Asked; send: () => Promise<string> }) => send().then((done) => put({ ...asked, done })),
+    onError: (error, { asked }) => put({ ...asked, ...failure(error) }),
+    onSettled: () => void client.invalidateQueries(),
+  });
+  const ask = (word: string, send: () => Promise<string>): void => {
+    const asked: Asked = { key: newKey(), word, at: now() };
+    put(asked);
+    sending.mutate({ asked, send });
+  };
+  return { pending: sending.isPending, ask };
+}
+
 /** The newest receipt. */
 export function LastReceipt(): ReactNode {
   const last = useReceiptLog().list.at(-1);
@@ -59,17 +75,10 @@ export function Act(action: Action): ReactNode {
 }
 
 function Confirm({ action, close }: { action: Action; close: () => void }): ReactNode {
-  const { put } = useReceiptLog(), client = useQueryClient();
+  const { ask } = useAsk();
   const [reason, setReason] = useState("");
-  const send = useMutation({
-    mutationFn: (asked: Asked) => action.send(reason.trim()).then((done) => put({ ...asked, done })),
-    onError: (error, asked) => put({ ...asked, ...failure(error) }),
-    onSettled: () => void client.invalidateQueries(),
-  });
   const submit = (): void => {
-    const asked: Asked = { key: newKey(), word: `${action.word.replace("…", "")} ${action.of}`, at: now() };
-    put(asked);
-    send.mutate(asked);
+    ask(`${action.word.replace("…", "")} ${action.of}`, () => action.send(reason.trim()));
     close();
   };
   return (

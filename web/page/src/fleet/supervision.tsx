@@ -2,6 +2,7 @@ import type { Schemas } from "@omoi/client";
 import { Link, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
+import { now } from "../lib/clock";
 import { grouped } from "../lib/format";
 import { exactly } from "../lib/links";
 import { Text } from "../lib/text";
@@ -68,13 +69,15 @@ function Conflict({ of }: { of: Schemas["AnalysisConflict"] }): ReactNode {
   );
 }
 
+const days = (since: string): number => Math.round((now() - Date.parse(since)) / 86_400_000);
+
 /** What users say of interventions. Unrated ones are neither right nor wrong. */
 function Ratings(): ReactNode {
   const r = useRatings().data;
   return r !== undefined && (
     <>
       <dt>Ratings</dt>
-      <dd>{grouped(r.interventions.total)} interventions in 14 days: {grouped(r.interventions.right)} right, {grouped(r.interventions.wrong)} wrong, {grouped(r.interventions.unrated)} not rated{r.interventions.share_right !== null && `; ${percent(r.interventions.share_right)} of the rated ones right`}</dd>
+      <dd>{grouped(r.interventions.total)} interventions in {days(r.period_started_at)} days: {grouped(r.interventions.right)} right, {grouped(r.interventions.wrong)} wrong, {grouped(r.interventions.unrated)} not rated{r.interventions.share_right !== null && `; ${percent(r.interventions.share_right)} of the rated ones right`}</dd>
       <dt>False positives</dt>
       <dd>{r.false_positives_per_agent_hour === null ? "unknown: no agent has run" : `${r.false_positives_per_agent_hour.toFixed(3)} per agent-hour (${grouped(r.false_positives)} in ${r.agent_hours.toFixed(1)} agent-hours)`}</dd>
     </>
