@@ -24,7 +24,7 @@ func TestRefsStamp_ToldOnlyAfterATick(t *testing.T) {
 			return
 		}
 	}
-	t.Fatal("the stamp is told within a tick")
+	t.Fatal("the stamp still counts within a tick")
 }
 
 // Files behind links change without a trace in the repository.
