@@ -161,6 +161,25 @@ test("the list asks a server that does not know its stream again, with growing p
   changes.stop();
 });
 
+test("a list is read once the stream is open, and again after the next opening", async () => {
+  const hello = () => body([new TextEncoder().encode('event: hello\ndata: {"server_version":"v2"}\n\n')]);
+  vi.stubGlobal("location", { origin: "http://omoi.test" });
+  vi.stubGlobal("document", { addEventListener: () => undefined, removeEventListener: () => undefined, visibilityState: "visible", documentElement: { dataset: {} } });
+  const { TaskChanges } = await import("../src/home/changes");
+  const changes = new TaskChanges();
+  let told = 0, opened = 0;
+  changes.subscribe(() => { told++; });
+  changes.onOpen(() => { opened++; });
+  answers = [hello, hello, () => body([], true)];
+  expect(changes.isOpen()).toBe(false);
+  changes.start();
+  await vi.advanceTimersByTimeAsync(0);
+  expect([changes.isOpen(), opened, told]).toEqual([true, 1, 0]);
+  await vi.advanceTimersByTimeAsync(5000);
+  expect(told).toBe(1);
+  changes.stop();
+});
+
 test("the end of a task and a refusal are final", async () => {
   answers = [() => body([new TextEncoder().encode("event: end\ndata: {}\n\n")])];
   const done = follow();

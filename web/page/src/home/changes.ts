@@ -1,5 +1,5 @@
 import type { EventSourceMessage } from "eventsource-parser";
-import { useEffect, useMemo, useReducer, useRef } from "react";
+import { useEffect, useMemo, useReducer, useRef, useSyncExternalStore } from "react";
 
 import type { Task } from "../lib/api";
 import { heardVersion } from "../lib/version";
@@ -8,9 +8,15 @@ import { OpenStream } from "../stream/open";
 /** Called for a task that changed. Without a task, any may have changed. */
 type Reader = (task?: Task) => void;
 
+/** How long lists wait for the stream, in milliseconds. What is read before it opens is read again after it. */
+const patience = 500;
+
 /** Learns from a stream which tasks of the list change. */
 export class TaskChanges {
   private readonly readers = new Set<Reader>();
+  private readonly waiting = new Set<() => void>();
+  private limit: ReturnType<typeof setTimeout> | undefined;
+  private ready = false;
   private readonly stream: OpenStream;
 
   constructor(project?: string) {
@@ -22,18 +28,33 @@ export class TaskChanges {
       changed: (state) => {
         document.documentElement.dataset["conn"] = state; // tests wait for it
         if (state === "refused") {
-          this.tell(); // the list says why
+          this.told(); // the list says why
         }
       },
     });
   }
 
   start(): void {
+    this.limit = setTimeout(() => this.open(), patience);
     this.stream.start();
   }
 
   stop(): void {
+    clearTimeout(this.limit);
     this.stream.stop();
+  }
+
+  /** Whether lists may be read: the stream is open, or takes long. */
+  readonly isOpen = (): boolean => this.ready;
+
+  readonly onOpen = (reader: () => void): (() => void) => {
+    this.waiting.add(reader);
+    return () => this.waiting.delete(reader);
+  };
+
+  private open(): void {
+    this.ready = true;
+    this.waiting.forEach((reader) => reader());
   }
 
   readonly subscribe = (reader: Reader): (() => void) => {
@@ -45,7 +66,7 @@ export class TaskChanges {
     switch (frame.event) {
       case "hello": // also after a lost connection: the stream has no past
         heardVersion((JSON.parse(frame.data) as { server_version: string }).server_version);
-        this.tell();
+        this.told();
         break;
       case "reset":
         this.tell();
@@ -53,6 +74,15 @@ export class TaskChanges {
       case "task":
         this.tell((JSON.parse(frame.data) as { task: Task }).task);
     } // a newer server may send more
+  }
+
+  /** Lists that were not read yet are read; others are read again. */
+  private told(): void {
+    if (this.ready) {
+      this.tell();
+    } else {
+      this.open();
+    }
   }
 
   private tell(task?: Task): void {
@@ -69,6 +99,9 @@ export function useTaskChanges(project?: string): TaskChanges {
   }, [changes]);
   return changes;
 }
+
+/** When a query of a list reads: once the stream is open, and again each time that the list is shown. */
+export const useOpen = (changes: TaskChanges) => ({ enabled: useSyncExternalStore(changes.onOpen, changes.isOpen), staleTime: 0 });
 
 /**
  * Reads again after changes that concern a query, at most once in some milliseconds. What is being read may be older

@@ -2,7 +2,7 @@ import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-qu
 import { useMemo } from "react";
 
 import { api, unwrap, type Task } from "../lib/api";
-import { useRefresh, type TaskChanges } from "./changes";
+import { useOpen, useRefresh, type TaskChanges } from "./changes";
 import type { GroupID, HomeSearch } from "./search";
 
 const filters = (search: HomeSearch) => ({ ...(search.project && { project_id: [search.project] }), ...(search.q && { q: search.q }) });
@@ -13,9 +13,11 @@ const every = 1000;
 /** Tasks of some groups in the order of the server, page by page. They are read again when they change; long lists less often. */
 export function useTasks(search: HomeSearch, groups: readonly { id: GroupID }[], changes: TaskChanges, limit = 100) {
   const mine = groups.map((g) => g.id).filter((id) => search.group === undefined || id === search.group);
+  const { enabled, staleTime } = useOpen(changes);
   const query = useInfiniteQuery({
     queryKey: ["tasks", mine, search.project, search.q, limit],
-    enabled: mine.length > 0,
+    enabled: enabled && mine.length > 0,
+    staleTime,
     initialPageParam: undefined as string | undefined,
     queryFn: ({ pageParam }) => unwrap(api.GET("/api/v1/tasks", {
       params: { query: { group: mine, order: "group", limit, cursor: pageParam, ...filters(search) } },
@@ -36,6 +38,7 @@ export function useTasks(search: HomeSearch, groups: readonly { id: GroupID }[],
 /** The numbers of tasks by group, from the server. */
 export function useCounts(search: HomeSearch, changes: TaskChanges) {
   const query = useQuery({
+    ...useOpen(changes),
     queryKey: ["counts", search.project, search.q],
     queryFn: () => unwrap(api.GET("/api/v1/tasks/counts", { params: { query: filters(search) } })),
     placeholderData: keepPreviousData,
