@@ -51,8 +51,8 @@ test("1: the demo task is seen from accepted to done by a page that was opened b
     const { items: [made] } = await omoi.call<{ items: Task[] }>("GET", "/api/v1/tasks"), task = await omoi.read(made!);
     const history = Object.entries({ Waiting: task.created_at, Starting: task.assigned_at, Running: task.started_at, Done: task.completed_at }).filter(([, at]) => at !== null).map(([word]) => word);
     const seen = await page.evaluate(() => (window as unknown as { seen: string[] }).seen);
-    expect(seen).toContain("Running");
-    expect(history.filter((word) => seen.includes(word)), "each status of the API once, in its order").toEqual(seen);
+    expect(seen.at(-1)).toBe("Done");
+    expect(history.filter((word) => seen.includes(word)), "statuses of the API, each at most once, in its order").toEqual(seen); // one that lasts for less than a frame of the stream is not shown
     await complete(page, task);
     const shown = await page.$$eval(".feed .label", (all) => all.map((e) => e.textContent));
     expect(shown.filter((l) => l === "Agent").length).toBe((await omoi.events(task)).filter((e) => e.event_type === "agent.message").length);
@@ -64,6 +64,7 @@ test("1: a cancelled task is complete with the last events of its agent", async 
   const task = await omoi.task("Cancel", [{ say: "I work." }, sleepForever]);
   await on(`/tasks/${task.key}`, async ({ page }) => {
     await page.getByText("I work.").waitFor();
+    await page.locator(".task-title .status", { hasText: "Running" }).waitFor();
     await omoi.call("POST", `/api/v1/tasks/${task.id}/cancel`, {});
     await page.locator(".task-title .status", { hasText: "Cancelled" }).waitFor();
     await fact(page, "conn", "ended");
