@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"regexp"
 	"strings"
+
+	"github.com/omoi-dev/omoi/internal/taskcontract"
 )
 
 func edited(e *Event, f *fields) {
 	e.Call, e.Path = f.ToolUseID, f.Path
-	e.Edit = &Edit{Change: f.Change, Added: f.Added, Removed: f.Removed, judges: judging.MatchString(f.Path)}
+	e.Edit = &Edit{Change: f.Change, Added: f.Added, Removed: f.Removed, judges: taskcontract.Judges(f.Path)}
 	e.Edit.lines(cmp.Or(f.Diff, f.Preview), configuring.MatchString(f.Path))
 }
 
@@ -38,9 +40,6 @@ func (t *Edit) lines(diff string, setting bool) {
 func (t *Edit) balance() uint64 { return t.Plus - t.Minus }
 
 var (
-	// judging matches files by which tests judge: tests, their helpers, fixtures, expected results and configuration.
-	judging = regexp.MustCompile(`(?i)(?:^|[/._-])(?:tests?|specs?|(?:conf|py|vi)test|jest|testdata|fixtures?|goldens?|snap(?:shot)?s?|mocks?|stubs?|expected)(?:[/._-]|$)` +
-		`|(?-i:[a-z0-9](?:Tests?|Spec)\.\w+$)`)
 	// configuring matches files that configure runners, among other things.
 	configuring = regexp.MustCompile(`(?:^|/)(?:Makefile|[^/]+\.(?:json|toml|cfg|ini|ya?ml|xml|gradle|mk))$`)
 	ofTests     = regexp.MustCompile(`(?i)\btest`)

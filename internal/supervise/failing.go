@@ -5,6 +5,9 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/omoi-dev/omoi/internal/shellcmd"
+	"github.com/omoi-dev/omoi/internal/taskcontract"
 )
 
 const recentSteps = 10
@@ -81,7 +84,7 @@ func attempted(t *history, runs []*step, s Settings) int {
 	for i := range t.Events {
 		e := &t.Events[i]
 		switch {
-		case e.Edit == nil || e.Sequence > to || t.byGit(e.Call) || anyPath(s.Ignored, e.Path):
+		case e.Edit == nil || e.Sequence > to || t.byGit(e.Call) || taskcontract.Covers(s.Ignored, e.Path):
 		case e.Sequence < from:
 			old = false
 		case !old || names(runs[0].tests.Output, e.Path):
@@ -100,7 +103,7 @@ func names(output, file string) bool {
 // byGit reports whether a call has a git command that switches file versions, for example in a bisection.
 func (t *history) byGit(call string) bool {
 	st := t.calls[call]
-	return st != nil && oneOf(st.use.commands, "git checkout", "git switch", "git bisect", "git reset", "git stash", "git restore",
+	return st != nil && shellcmd.OneOf(st.use.commands, "git checkout", "git switch", "git bisect", "git reset", "git stash", "git restore",
 		"git merge", "git rebase", "git pull") != ""
 }
 

@@ -238,8 +238,8 @@ func (t *history) resting() (at *Event) {
 // program returns the first two words of the first command other than cd; for other tools, the name of the tool.
 func (st *step) program() string {
 	for _, c := range st.use.commands {
-		if c.words[0] != "cd" {
-			return strings.Join(c.words[:min(2, len(c.words))], " ")
+		if c.Words[0] != "cd" {
+			return strings.Join(c.Words[:min(2, len(c.Words))], " ")
 		}
 	}
 	return st.use.Tool

@@ -3,10 +3,10 @@ package supervise
 import (
 	"cmp"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
+	"github.com/omoi-dev/omoi/internal/shellcmd"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/taskcontract"
 )
@@ -41,7 +41,7 @@ func outside(t *history, s Settings) *Finding {
 			continue
 		}
 		which := "outside of what " + c.name + " allows (" + strings.Join(c.AllowedPaths, ", ") + ")"
-		if f := edits(t, s, c.confidence, which, func(e *Event) bool { return !anyPath(c.AllowedPaths, e.Path) }); f != nil {
+		if f := edits(t, s, c.confidence, which, func(e *Event) bool { return !taskcontract.Covers(c.AllowedPaths, e.Path) }); f != nil {
 			return f
 		}
 	}
@@ -60,9 +60,7 @@ func constraint(t *history, s Settings) *Finding {
 
 // forbids reports whether the contract forbids an edit. The agent may add tests, and change its own.
 func (c part) forbids(t *history, e *Event) bool {
-	return c.ChangeWanted != nil && !*c.ChangeWanted ||
-		c.TestsMayChange != nil && !*c.TestsMayChange && e.Edit.judges && !t.created(e.Path) ||
-		anyPath(c.ForbiddenPaths, e.Path)
+	return c.ForbidsChange(e.Path, func() bool { return e.Edit.judges && !t.created(e.Path) }) != ""
 }
 
 // created reports whether the agent created a file.
@@ -79,7 +77,7 @@ func edits(t *history, s Settings, confidence float64, which string, wrong func(
 	var seen []int64
 	for i := range t.Events {
 		e := &t.Events[i]
-		if e.Edit == nil || !t.left(e.Path) || !wrong(e) || anyPath(s.Ignored, e.Path) {
+		if e.Edit == nil || !t.left(e.Path) || !wrong(e) || taskcontract.Covers(s.Ignored, e.Path) {
 			continue
 		}
 		seen = append(seen, e.Sequence)
@@ -108,7 +106,7 @@ func counted(n int, noun string) string {
 // forbidden matches the newest command that the contract forbids.
 func forbidden(t *history, c part) *Finding {
 	for _, st := range slices.Backward(t.steps) {
-		name := oneOf(st.use.commands, c.ForbiddenCommands...)
+		name := shellcmd.OneOf(st.use.commands, c.ForbiddenCommands...)
 		if name == "" {
 			continue
 		}
@@ -119,62 +117,4 @@ func forbidden(t *history, c part) *Finding {
 		}
 	}
 	return nil
-}
-
-// anyPath reports whether a pattern covers file. A pattern without a wildcard covers a file, or a folder with its
-// content; * matches within one name, ** any number of folders. For an absolute path, each trailing part is tried,
-// because the location of the workspace is unknown.
-func anyPath(patterns []string, file string) bool {
-	for _, p := range patterns {
-		if covers(p, file) {
-			return true
-		}
-	}
-	return false
-}
-
-func covers(pattern, file string) bool {
-	want, have := split(pattern), split(file)
-	if len(want) == 0 {
-		return true
-	}
-	if !strings.ContainsAny(want[len(want)-1], "*?[") {
-		want = append(want, "**")
-	}
-	if !path.IsAbs(file) {
-		return fits(want, have)
-	}
-	for i := range have {
-		if fits(want, have[i:]) {
-			return true
-		}
-	}
-	return false
-}
-
-func split(file string) []string {
-	file = strings.Trim(path.Clean("/"+strings.TrimSpace(file)), "/")
-	if file == "" {
-		return nil
-	}
-	return strings.Split(file, "/")
-}
-
-func fits(want, have []string) bool {
-	if len(want) == 0 {
-		return len(have) == 0
-	}
-	if want[0] == "**" {
-		for i := range len(have) + 1 {
-			if fits(want[1:], have[i:]) {
-				return true
-			}
-		}
-		return false
-	}
-	if len(have) == 0 {
-		return false
-	}
-	ok, err := path.Match(want[0], have[0])
-	return err == nil && ok && fits(want[1:], have[1:])
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/event"
+	"github.com/omoi-dev/omoi/internal/shellcmd"
 )
 
 // Maximum bytes of a text and of a command that are kept of an event.
@@ -20,7 +21,7 @@ const (
 // keeps only the newest heartbeat, and of each event only what the rules use.
 func (s *Subject) Read(rows []event.Event, now time.Time) {
 	rows = slices.SortedFunc(slices.Values(rows), func(a, b event.Event) int { return cmp.Compare(a.Sequence, b.Sequence) })
-	r := reader{s: s, now: now, tests: map[string]bool{}, parsed: map[string][]command{}, checks: checksOf(s.TestCommand), said: slices.Clone(s.Said)}
+	r := reader{s: s, now: now, tests: map[string]bool{}, parsed: map[string][]shellcmd.Command{}, checks: checksOf(s.TestCommand), said: slices.Clone(s.Said)}
 	s.Events, s.Beat, s.Seen = make([]Event, 0, len(rows)), nil, Seen{Count: len(rows)}
 	for i := range rows {
 		r.row(&rows[i])
@@ -35,7 +36,7 @@ type reader struct {
 	now    time.Time
 	checks []string        // commands of the task's test command
 	tests  map[string]bool // by call ID: the call runs tests
-	parsed map[string][]command
+	parsed map[string][]shellcmd.Command
 	said   []Said // messages that no event has reported yet
 	result string // tool_use_id of the newest result
 }
@@ -211,7 +212,7 @@ func (r *reader) used(e *Event, f *fields) {
 	if in.Command != "" { // a shell's input also has a description that varies between calls
 		e.Input = digest(strings.Join(strings.Fields(in.Command), " "))
 		if _, known := r.parsed[in.Command]; !known {
-			r.parsed[in.Command] = commandsIn(in.Command)
+			r.parsed[in.Command] = shellcmd.In(in.Command)
 		}
 		e.commands = r.parsed[in.Command]
 		e.check = checkOf(e.commands, r.checks)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/omoi-dev/omoi/internal/shellcmd"
 )
 
 var (
@@ -18,8 +20,8 @@ var (
 
 // checksOf returns the commands of a task's test command, without cd.
 func checksOf(text string) (checks []string) {
-	for _, c := range commandsIn(text) {
-		if line := c.line(); line != "" && c.words[0] != "cd" {
+	for _, c := range shellcmd.In(text) {
+		if line := c.Line(); line != "" && c.Words[0] != "cd" {
 			checks = append(checks, line)
 		}
 	}
@@ -28,11 +30,11 @@ func checksOf(text string) (checks []string) {
 
 // checkOf returns the tests that commands run, without flags: commands of the task's test command, perhaps behind a
 // runner such as "uv run", or commands that name tests. Empty: none that are known.
-func checkOf(list []command, checks []string) string {
+func checkOf(list []shellcmd.Command, checks []string) string {
 	var found []string
 	for _, c := range list {
-		line := c.line()
-		if namesTests.MatchString(line) && c.words[0] != "test" || slices.ContainsFunc(checks, func(check string) bool { return strings.Contains(line+" ", check+" ") }) {
+		line := c.Line()
+		if namesTests.MatchString(line) && c.Words[0] != "test" || slices.ContainsFunc(checks, func(check string) bool { return strings.Contains(line+" ", check+" ") }) {
 			found = append(found, flags.ReplaceAllString(line, ""))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/shellcmd"
 	"github.com/omoi-dev/omoi/internal/taskcontract"
 )
 
@@ -71,9 +72,9 @@ type Event struct {
 	Path    string `json:"path,omitempty"`    // as reported; relative inside of the workspace
 	Text    string `json:"text,omitempty"`    // message, answer or error
 
-	commands []command // of a shell tool; nil: unknown
-	check    string    // the tests that the commands run; empty: none that are known
-	numbers  []float64 // of the answer
+	commands []shellcmd.Command // of a shell tool; nil: unknown
+	check    string             // the tests that the commands run; empty: none that are known
+	numbers  []float64          // of the answer
 
 	Failed bool          `json:"failed,omitempty"` // the tool returned an error
 	Result uint64        `json:"result,omitempty"` // digest of the answer without volatile parts and numbers

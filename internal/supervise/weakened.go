@@ -1,6 +1,10 @@
 package supervise
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/omoi-dev/omoi/internal/taskcontract"
+)
 
 // weakened matches a check that failed before the agent changed the code, and turned green while only files by which
 // tests judge had changed, at least one of which the agent did not write itself. A task contract can allow that.
@@ -67,5 +71,5 @@ func (t *history) unearned(red, green *step, s Settings) (seen []int64) {
 
 // counts reports whether an event is an edit of the agent with a net effect.
 func (t *history) counts(e *Event, s Settings) bool {
-	return e.Edit != nil && t.left(e.Path) && !t.byGit(e.Call) && !anyPath(s.Ignored, e.Path)
+	return e.Edit != nil && t.left(e.Path) && !t.byGit(e.Call) && !taskcontract.Covers(s.Ignored, e.Path)
 }

@@ -1,4 +1,5 @@
-package supervise
+// Package shellcmd reads the commands that a shell command runs.
+package shellcmd
 
 import (
 	"path"
@@ -9,9 +10,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// command is a program with its arguments, as a shell command runs it.
-type command struct {
-	words    []string // the program and its arguments, without quotes; a variable or substitution is "$"
+// Command is a program with its arguments, as a shell command runs it.
+type Command struct {
+	Words    []string // the program and its arguments, without quotes; $HOME stays, another variable or substitution is "$"
 	wrappers []string // distinct programs that run it, outermost first, for example timeout
 }
 
@@ -23,12 +24,12 @@ const (
 	maxNested   = 16
 )
 
-// commandsIn returns the commands that a shell command runs, also in substitutions and behind "sh -c". Nil: unknown,
+// In returns the commands that a shell command runs, also in substitutions and behind "sh -c". Nil: unknown,
 // because the text is too long or does not parse.
-func commandsIn(text string) []command { return commandsAt(text, 0) }
+func In(text string) []Command { return commandsAt(text, 0) }
 
-// commandsAt is commandsIn of a script that a number of others run.
-func commandsAt(text string, nested int) (list []command) {
+// commandsAt is In of a script that a number of others run.
+func commandsAt(text string, nested int) (list []Command) {
 	if len(text) > maxParsed || nested > maxNested {
 		return nil
 	}
@@ -49,28 +50,28 @@ func commandsAt(text string, nested int) (list []command) {
 }
 
 // unwrapped returns a command without its wrappers, or the commands of the script that a shell runs for it.
-func unwrapped(args []*syntax.Word, nested int) []command {
-	c := command{words: make([]string, len(args))}
+func unwrapped(args []*syntax.Word, nested int) []Command {
+	c := Command{Words: make([]string, len(args))}
 	for i, word := range args {
-		c.words[i] = plainWord(word.Parts)
+		c.Words[i] = plainWord(word.Parts)
 	}
-	for inner := wrapped(c.words); inner != nil; inner = wrapped(c.words) {
-		name := path.Base(c.words[0])
-		if slices.Contains(c.words[1:len(c.words)-len(inner)], "run") { // of uv
+	for inner := wrapped(c.Words); inner != nil; inner = wrapped(c.Words) {
+		name := path.Base(c.Words[0])
+		if slices.Contains(c.Words[1:len(c.Words)-len(inner)], "run") { // of uv
 			name += " run"
 		}
 		if !slices.Contains(c.wrappers, name) {
 			c.wrappers = append(c.wrappers, name)
 		}
-		c.words = inner
+		c.Words = inner
 	}
-	if len(c.words) > 2 && shell.MatchString(c.words[0]+" "+c.words[1]) {
-		return commandsAt(c.words[2], nested+1)
+	if len(c.Words) > 2 && shell.MatchString(c.Words[0]+" "+c.Words[1]) {
+		return commandsAt(c.Words[2], nested+1)
 	}
-	if c.words[0] == "eval" {
-		return commandsAt(strings.Join(c.words[1:], " "), nested+1)
+	if c.Words[0] == "eval" {
+		return commandsAt(strings.Join(c.Words[1:], " "), nested+1)
 	}
-	return []command{c}
+	return []Command{c}
 }
 
 func plainWord(parts []syntax.WordPart) string {
@@ -83,11 +84,20 @@ func plainWord(parts []syntax.WordPart) string {
 			b.WriteString(part.Value)
 		case *syntax.DblQuoted:
 			b.WriteString(plainWord(part.Parts))
+		case *syntax.ParamExp:
+			b.WriteString(home(part))
 		default:
 			b.WriteByte('$')
 		}
 	}
 	return b.String()
+}
+
+func home(of *syntax.ParamExp) string {
+	if of.Param != nil && of.Param.Value == "HOME" && of.Index == nil && of.Slice == nil && of.Repl == nil && of.Exp == nil && !of.Excl && !of.Length {
+		return "$HOME"
+	}
+	return "$"
 }
 
 var (
@@ -120,17 +130,17 @@ func wrapped(words []string) []string {
 // isExec reports whether a word is the flag of find before the command that it runs.
 func isExec(word string) bool { return word == "-exec" || word == "-execdir" }
 
-// line returns the words of a command without texts such as a commit message.
-func (c command) line() string {
-	return strings.Join(slices.DeleteFunc(slices.Clone(c.words), func(word string) bool { return strings.ContainsAny(word, " \t\n") }), " ")
+// Line returns the words of a command without texts such as a commit message.
+func (c Command) Line() string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(c.Words), func(word string) bool { return strings.ContainsAny(word, " \t\n") }), " ")
 }
 
-// oneOf returns the name with which one of the commands begins, with or without a wrapper. Empty: none.
-func oneOf(list []command, names ...string) string {
+// OneOf returns the name with which one of the commands begins, with or without a wrapper. Empty: none.
+func OneOf(list []Command, names ...string) string {
 	for _, c := range list {
 		for _, wrapper := range append([]string{""}, c.wrappers...) {
 			for _, name := range names {
-				if begins(strings.Fields(wrapper+" "+c.line()), strings.Fields(name)) {
+				if begins(strings.Fields(wrapper+" "+c.Line()), strings.Fields(name)) {
 					return name
 				}
 			}

@@ -1,4 +1,4 @@
-package supervise
+package shellcmd
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestCommandsIn(t *testing.T) {
+func TestIn(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]string{
 		"cd x && FOO=1 timeout 60 go test ./... 2>&1 | tail -3":      {"cd x", "go test ./...", "tail -3"},
@@ -23,29 +23,30 @@ func TestCommandsIn(t *testing.T) {
 		"uv run -q git push; eval 'git pull --force'":                {"git push", "git pull --force"},
 		`find . -name '*.go' -exec rm {} \;`:                         {"rm {} ;"},
 		"timeout 60":                                                 {"timeout 60"},
-		"A=1":                                                        nil,
-		"echo 'open":                                                 nil,
-		"if then":                                                    nil,
-		"git push --force; echo $(":                                  nil,
-		"ls" + strings.Repeat(" ", maxParsed):                        nil,
-		strings.Repeat("ls;", maxCommands+1):                         nil,
-		strings.Repeat("sudo ", maxParsed/6) + "ls":                  {"ls"},
+		`rm -r "$HOME/x" $HOME/y ${HOME} ${HOME%/*} ~/z`:             {"rm -r $HOME/x $HOME/y $HOME $ ~/z"},
+		"A=1":                                 nil,
+		"echo 'open":                          nil,
+		"if then":                             nil,
+		"git push --force; echo $(":           nil,
+		"ls" + strings.Repeat(" ", maxParsed): nil,
+		strings.Repeat("ls;", maxCommands+1):  nil,
+		strings.Repeat("sudo ", maxParsed/6) + "ls": {"ls"},
 	} {
 		var got []string
-		for _, c := range commandsIn(text) {
-			got = append(got, strings.Join(c.words, " "))
+		for _, c := range In(text) {
+			got = append(got, strings.Join(c.Words, " "))
 		}
 		require.Equal(t, want, got, text)
 	}
 }
 
 // An agent can send any text.
-func TestCommandsIn_DeeplyNested(t *testing.T) {
+func TestIn_DeeplyNested(t *testing.T) {
 	t.Parallel()
 	for _, open := range []string{"(", "$(", "\"$(", "{ ", "((", "$((", "`", "if (", "${a-", "[[ (", "<(", "a() {", "sh -c \"", "sudo ", "eval ", "eval time "} {
-		commandsIn(strings.Repeat(open, maxParsed/len(open)))
+		In(strings.Repeat(open, maxParsed/len(open)))
 	}
-	require.NotNil(t, commandsIn(strings.Repeat("( ", maxParsed/4)+"ls"+strings.Repeat(")", maxParsed/4)))
+	require.NotNil(t, In(strings.Repeat("( ", maxParsed/4)+"ls"+strings.Repeat(")", maxParsed/4)))
 }
 
 func TestOneOf(t *testing.T) {
@@ -58,13 +59,13 @@ func TestOneOf(t *testing.T) {
 		"git push origin HEAD --force", "git -C x push --force", "(cd x; sh -c 'git push --force')", "out=$(terraform apply)", "env A=b sudo -n rm x",
 		"uv run -q alembic upgrade", "npm publish -exec x",
 	} {
-		require.NotEmpty(t, oneOf(commandsIn(line), names...), line)
+		require.NotEmpty(t, OneOf(In(line), names...), line)
 	}
 	for _, line := range []string{
 		"timeout 60 git push", "echo timeout 60 git push --force", "timeout 60 echo terraform apply", "timeout", "nice -n", "FOO=1", "git log",
 		"git commit -m 'no; git push --force'", "cat <<E\nterraform apply\nE", "sudo ls", "git push --force; echo 'open",
 	} {
-		require.Empty(t, oneOf(commandsIn(line), names...), line)
+		require.Empty(t, OneOf(In(line), names...), line)
 	}
-	require.Equal(t, "sudo", oneOf(commandsIn("FOO=1 sudo ls"), "sudo"))
+	require.Equal(t, "sudo", OneOf(In("FOO=1 sudo ls"), "sudo"))
 }
