@@ -33,7 +33,7 @@ test("6: 100,000 events are complete, within the budgets, and every place is rea
       expect((await rows(page)).some((r) => r.n === n)).toBe(true);
     }
     expect(asked.length - ranges, "ranges of four places").toBeLessThanOrEqual(12);
-    expect(await page.evaluate(() => document.querySelectorAll("*").length)).toBeLessThan(1500);
+    expect(await page.evaluate(() => document.querySelectorAll("*").length)).toBeLessThan(800);
     const cdp = await page.context().newCDPSession(page);
     await cdp.send("HeapProfiler.collectGarbage");
     expect((await cdp.send("Runtime.getHeapUsage")).usedSize / 2 ** 20, "MiB of heap").toBeLessThan(20);
