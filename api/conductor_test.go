@@ -1,15 +1,22 @@
 package api_test
 
 import (
+	"context"
+	"errors"
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/conductor"
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/task"
+	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
 // conducts runs a cycle of the conductor.
@@ -130,4 +137,52 @@ func TestCreateTask_ComparedOnRequestOnly(t *testing.T) {
 	ok[client.Task](post(in, "c"), http.StatusCreated)
 	in.CheckDuplicates, in.ForceCreate = new(true), true
 	ok[client.Task](post(in, "d"), http.StatusCreated)
+}
+
+// finder is a model that takes the open work of a title for the same.
+type finder struct {
+	same  string
+	err   error
+	asked [][]string
+}
+
+func (f *finder) FindDuplicates(_ context.Context, _ supervise.WorkText, open []string) ([]supervise.Match, supervise.ModelUse, error) {
+	f.asked = append(f.asked, open)
+	at := slices.Index(open, f.same)
+	if f.err != nil || at < 0 {
+		return nil, supervise.ModelUse{}, f.err
+	}
+	return []supervise.Match{{At: at, Similarity: 0.9, Work: "The same.", Confidence: 0.9}}, supervise.ModelUse{}, nil
+}
+
+// A model compares a new ticket with all open titles in one call; without it, only nearly equal texts are found.
+func TestCreateTicket_AsksAModelOnce(t *testing.T) {
+	t.Parallel()
+	f := &finder{same: "Night theme"}
+	w := startWith(t, pgtest.New(t), live.New(), func(c *api.Config) { c.Open = true }, func(d *api.Deps) { d.Finder = func() supervise.Finder { return f } })
+	const tickets = "/api/v1/tickets"
+	body := func(title string) string {
+		return `{"repo": "` + goodRepo + `", "title": "` + title + `", "task": {"agent": "external"}}`
+	}
+	ok[client.Ticket](w.call(http.MethodPost, tickets, body("Night theme")), http.StatusCreated)
+	require.Empty(t, f.asked, "nothing was open")
+	ok[client.Ticket](w.call(http.MethodPost, tickets, `{"repo": "`+goodRepo+`", "title": "Rotate keys", "check_duplicates": false, "task": {"agent": "external"}}`), http.StatusCreated)
+	p := w.call(http.MethodPost, tickets, body("Dark mode")).refused(http.StatusConflict, "body.force_create")
+	require.Equal(t, [][]string{{"Rotate keys", "Night theme"}}, f.asked, "the newest title first")
+	require.Equal(t, "model", p.Duplicates.Source)
+	require.Equal(t, "Night theme", p.Duplicates.Candidates[0].Title)
+	p = w.call(http.MethodPost, tickets, body("night theme")).refused(http.StatusConflict, "body.force_create")
+	require.Equal(t, "text", p.Duplicates.Source, "equal texts need no model")
+	require.Len(t, f.asked, 1)
+
+	draft := client.CreateTaskRequest{Repo: goodRepo, Title: "Dark mode", Agent: "external"}
+	preview := func() client.DuplicateReport {
+		return ok[client.TaskPreview](w.call(http.MethodPost, "/api/v1/tasks/preview", draft), http.StatusOK).Duplicates
+	}
+	require.Equal(t, "text", preview().Source, "a preview asks no model")
+	require.Contains(t, preview().Message, "Only a model finds the same work in other words.")
+	require.Len(t, f.asked, 1)
+	f.err = errors.New("it is down")
+	ok[client.Ticket](w.call(http.MethodPost, tickets, body("Dark mode")), http.StatusCreated)
+	require.Len(t, f.asked, 2, "a model that does not answer stops no one")
 }

@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/supervise"
 )
 
 // Bus notifies the waiting readers of a topic; see package live.
@@ -82,7 +83,9 @@ type Deps struct {
 	Credentials Credentials // nil: credentials cannot be stored
 	Runtimes    Runtimes    // nil: no runtimes
 	Judge       Judge       // nil: no analysis on demand
-	Schedules   Schedules   // nil: Temporal is not available
+	// Finder returns the model that finds duplicates of one new task; nil: equal and nearly equal texts only.
+	Finder    func() supervise.Finder
+	Schedules Schedules // nil: Temporal is not available
 
 	Meter   Meter                // nil: no metrics
 	Metrics http.Handler         // served as /metrics; nil: 404

@@ -22,7 +22,7 @@ func (a *API) previewTask(ctx context.Context, in *bodyIn[client.CreateTaskReque
 	var errs [3]error
 	p.ProjectID, errs[0] = a.projectOf(ctx, client.CreateTaskRequest{ProjectID: d.ProjectID, TicketID: d.TicketID, Repo: d.Repo})
 	p.Missing, errs[1] = a.missingFor(ctx, d, p.ProjectID)
-	p.Duplicates, errs[2] = a.alike(ctx, d, in.Body.SimilarityThreshold)
+	p.Duplicates, errs[2] = a.alike(ctx, d, in.Body.SimilarityThreshold, nil) // a model is asked once, at the creation
 	return body(p, cmp.Or(errs[:]...))
 }
 

@@ -27,7 +27,7 @@ func TestPreviewTask_SaysWhatCreationWouldDo(t *testing.T) {
 	require.Equal(t, client.TaskPreview{
 		Title: "Write a file", Mode: "implementation", Agent: task.AgentClaude, Provider: task.ProviderLocal, Continuous: true, MaxRetries: 3,
 		Errors: []client.ProblemDetail{}, Missing: []string{},
-		Duplicates: client.DuplicateReport{Message: got.Duplicates.Message, Candidates: []client.Candidate{}},
+		Duplicates: client.DuplicateReport{Message: got.Duplicates.Message, Candidates: []client.Candidate{}, Source: "text"},
 	}, got)
 	require.Zero(t, w.count(`SELECT count(*) FROM tasks`)+w.count(`SELECT count(*) FROM projects`))
 

@@ -23,6 +23,7 @@ type DuplicateReport struct {
 	IsDuplicate bool        `json:"is_duplicate" doc:"Legacy field: whether open work of the project is similar enough."`
 	Message     string      `json:"message" doc:"Legacy field: sentence for users with the result of the comparison."`
 	Candidates  []Candidate `json:"candidates" nullable:"false" doc:"Legacy field: up to 5 similar tasks, the most similar first."`
+	Source      string      `json:"source" enum:"text,model" doc:"What compared the works: text (equal and nearly equal texts only) or model (asked once about the open titles, if no text was nearly equal). More values may be added."`
 	Highest     float64     `json:"highest_similarity" doc:"Legacy field: highest score of all compared tasks, 0 to 1."`
 }
 

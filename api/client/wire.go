@@ -50,7 +50,7 @@ type CreateTaskRequest struct {
 	DependsOn           *DependsOn      `json:"dependencies,omitempty" doc:"Tasks that must be completed first; an unknown ID or a cycle is refused. Default: none."`
 	Budget              *Budget         `json:"budget,omitempty" doc:"Limits for all attempts together; default: no limits."`
 	CheckDuplicates     *bool           `json:"check_duplicates,omitempty" doc:"True: refuse the task with 409 if similar work is open in the project; default: false."`
-	SimilarityThreshold *float64        `json:"similarity_threshold,omitempty" minimum:"0" maximum:"1" doc:"Score from which work counts as similar; default: 0.45."`
+	SimilarityThreshold *float64        `json:"similarity_threshold,omitempty" minimum:"0" maximum:"1" doc:"Score from which work counts as similar; default: 0.85 for texts, 0.7 for a model."`
 	ForceCreate         bool            `json:"force_create,omitempty" doc:"True: create the task even if similar work is open."`
 	Validate            *bool           `json:"validate,omitempty" doc:"Whether a validator reviews the work before publish; default: by task_type and project."`
 	Execution           json.RawMessage `json:"execution_config,omitempty" doc:"An object with script, command, setup, test_command, env, credentials, force_execute, continuous, wait_for_messages, reads_messages and validator; other keys are kept and ignored."`
@@ -215,7 +215,7 @@ type CreateTicketRequest struct {
 	Priority            string          `json:"priority,omitempty" enum:"CRITICAL,HIGH,MEDIUM,LOW" doc:"Urgency of the ticket and of its first task. Default: MEDIUM."`
 	Context             json.RawMessage `json:"context,omitempty" doc:"Object of the user, which omoi stores and returns unchanged. Default: empty."`
 	CheckDuplicates     *bool           `json:"check_duplicates,omitempty" doc:"true: 409 if an open task of the project is about the same work. Default: true."`
-	SimilarityThreshold *float64        `json:"similarity_threshold,omitempty" minimum:"0" maximum:"1" doc:"Similarity, 0 to 1, from which work is a duplicate. Default: 0.45."`
+	SimilarityThreshold *float64        `json:"similarity_threshold,omitempty" minimum:"0" maximum:"1" doc:"Similarity, 0 to 1, from which work is a duplicate. Default: 0.85 for texts, 0.7 for a model."`
 	ForceCreate         bool            `json:"force_create,omitempty" doc:"Create the ticket even if a duplicate is open. Default: false."`
 	Task                *FirstTask      `json:"task,omitempty" doc:"Settings of the first task; project, title, description, phase and priority are those of the ticket."`
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/scm/github"
 	"github.com/omoi-dev/omoi/internal/scm/localgit"
 	"github.com/omoi-dev/omoi/internal/scm/tempdir"
+	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/temporal"
 	"github.com/omoi-dev/omoi/internal/token"
@@ -106,8 +107,9 @@ type core struct {
 	owner        string // user of all requests while authentication is disabled
 	credentials  *credential.Service
 	shutdown     shutdown
-	logs         *sandboxlog.Watcher   // set in a worker only
-	watcher      *sandboxwatch.Watcher // set in a worker only
+	logs         *sandboxlog.Watcher     // set in a worker only
+	watcher      *sandboxwatch.Watcher   // set in a worker only
+	finder       func() supervise.Finder // finds duplicates; nil: no model
 	guardian     *guardian.Guardian
 	conductor    *conductor.Conductor
 	diagnosis    *diagnosis.Service

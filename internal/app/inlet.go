@@ -97,7 +97,7 @@ func (c *core) newAPI(intake *ingest.Intake) *api.API {
 	return api.New(c.apiConfig(), api.Deps{
 		Ports: ports(c.store), Intake: intake, Bus: c.bus, Repos: repos{c.hosts}, Review: review.New(c.store, c.hosts, c.scratch), Tokens: c.ring, Sessions: c.ring, Logins: c.logins, Probes: c.probes(), Log: c.log, Script: checkScript,
 		WriteOff: endedRuns{c.store, c.temporal}.writeOff, Credentials: c.credentials, Runtimes: runtimes{c.store, c.credentials}, Branches: branches{c.hub, branchPause},
-		Judge: c.guardian, Schedules: c.temporal,
+		Judge: c.guardian, Finder: c.finder, Schedules: c.temporal,
 		Meter: c.metrics, Metrics: c.metrics.Handler(), Tracer: c.tracing.Provider(),
 	})
 }

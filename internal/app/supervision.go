@@ -46,7 +46,10 @@ func (c *core) openSupervision(context.Context) error {
 			return fmt.Errorf("create the supervision model: %w", err)
 		}
 	}
-	c.guardian, c.conductor, c.diagnosis = c.newGuardian(asked), c.newConductor(asked), c.newDiagnosis(asked)
+	if asked != nil {
+		c.finder = func() supervise.Finder { return asked.Within(c.modelBudget()) }
+	}
+	c.guardian, c.conductor, c.diagnosis = c.newGuardian(asked), c.newConductor(), c.newDiagnosis(asked)
 	return nil
 }
 
@@ -117,13 +120,9 @@ func (c *core) cycles(watcher string, period time.Duration) func(context.Context
 	}
 }
 
-// newConductor returns the conductor; asked may be nil.
-func (c *core) newConductor(asked *model.Model) *conductor.Conductor {
+func (c *core) newConductor() *conductor.Conductor {
 	m := c.cfg.Monitoring
-	deps := conductor.Deps{Store: c.store, Counter: c.metrics, Log: c.log}
-	if asked != nil {
-		deps.Model = func() supervise.Comparer { return asked.Within(c.modelBudget()) }
-	}
+	deps := conductor.Deps{Store: c.store, Model: c.finder, Counter: c.metrics, Log: c.log}
 	const least, cycles = 10 * time.Minute, 2 // a stored analysis that the guardian still uses must count
 	return conductor.New(conductor.Config{
 		Fresh: max(least, cycles*m.AnalysisCache), Parallel: m.MaxAnalyses,

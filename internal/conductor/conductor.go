@@ -22,9 +22,9 @@ type Config struct {
 const (
 	// newestEvents is the maximum number of events of an agent that are read for changed files.
 	newestEvents = 200
-	// maxAsked is the maximum number of pairs of an organization that a model compares in one cycle.
+	// maxAsked is the maximum number of tasks of an organization about which a model is asked in one cycle.
 	maxAsked = 20
-	// patience bounds the model calls for one organization; the next cycle asks about the remaining pairs.
+	// patience bounds the model calls for one organization; the next cycle asks about the remaining tasks.
 	patience = time.Minute
 )
 
@@ -47,8 +47,8 @@ type Counter interface {
 // Deps are the dependencies of a conductor. All but Store are optional.
 type Deps struct {
 	Store Store
-	// Model creates the comparer for one cycle, with the cycle's budget. Nil: text comparison only.
-	Model   func() supervise.Comparer
+	// Model returns the finder of one cycle, with the cycle's budget. Nil: text comparison only.
+	Model   func() supervise.Finder
 	Counter Counter
 	Log     *slog.Logger
 }
@@ -59,14 +59,14 @@ type Conductor struct {
 	deps Deps
 	log  *slog.Logger
 
-	models supervise.PerCycle[supervise.Comparer]
+	models supervise.PerCycle[supervise.Finder]
 }
 
 // New returns a conductor.
 func New(cfg Config, deps Deps) *Conductor {
 	cfg.Fresh = cmp.Or(cfg.Fresh, 10*time.Minute)
 	cfg.Parallel = cmp.Or(cfg.Parallel, 5)
-	return &Conductor{cfg: cfg, deps: deps, log: cmp.Or(deps.Log, slog.New(slog.DiscardHandler)), models: supervise.PerCycle[supervise.Comparer]{Make: deps.Model}}
+	return &Conductor{cfg: cfg, deps: deps, log: cmp.Or(deps.Log, slog.New(slog.DiscardHandler)), models: supervise.PerCycle[supervise.Finder]{Make: deps.Model}}
 }
 
 // Begin returns the organizations with active agents, in the order of their IDs.
@@ -103,7 +103,7 @@ func (c *Conductor) Analyze(ctx context.Context, s contract.Range, from contract
 }
 
 // one analyzes an organization unless an earlier try did.
-func (c *Conductor) one(ctx context.Context, cycleID string, org ActiveOrganization, model supervise.Comparer, sum *contract.CycleProgress) error {
+func (c *Conductor) one(ctx context.Context, cycleID string, org ActiveOrganization, model supervise.Finder, sum *contract.CycleProgress) error {
 	if org.InCycle {
 		sum.Analyzed++
 		return nil
@@ -122,7 +122,7 @@ func (c *Conductor) End(ctx context.Context, _ contract.CycleReport) error {
 }
 
 // analyse analyzes the agents of one organization and stores the analysis.
-func (c *Conductor) analyse(ctx context.Context, cycleID, organizationID string, model supervise.Comparer) (Analysis, error) {
+func (c *Conductor) analyse(ctx context.Context, cycleID, organizationID string, model supervise.Finder) (Analysis, error) {
 	found, err := c.deps.Store.ConductedAgents(ctx, organizationID, c.cfg.Fresh, newestEvents)
 	if err != nil || len(found) == 0 { // the agents have ended meanwhile
 		return Analysis{}, err
@@ -132,6 +132,9 @@ func (c *Conductor) analyse(ctx context.Context, cycleID, organizationID string,
 		return Analysis{}, err
 	}
 	fleet := supervise.Conduct(agentsOf(found), pairs.same())
+	if fleet.DuplicatesBy = SourceText; model != nil {
+		fleet.DuplicatesBy = SourceModel
+	}
 	a, err := recordOf(cycleID, organizationID, fleet)
 	if err != nil {
 		return a, err
@@ -140,8 +143,8 @@ func (c *Conductor) analyse(ctx context.Context, cycleID, organizationID string,
 	if saved && c.deps.Counter != nil {
 		c.deps.Counter.Conducted(a.Status)
 		for _, p := range pairs {
-			if p.row.Same {
-				c.deps.Counter.Linked(p.row.Source)
+			if p.Same {
+				c.deps.Counter.Linked(p.Source)
 			}
 		}
 	}

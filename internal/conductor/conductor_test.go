@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -85,7 +86,7 @@ func (w *world) changes(box, file string) {
 	w.exec(`UPDATE sandboxes SET last_sequence = last_sequence + 1 WHERE id = $1`, box)
 }
 
-func (w *world) conductor(model func() supervise.Comparer) *conductor.Conductor {
+func (w *world) conductor(model func() supervise.Finder) *conductor.Conductor {
 	return conductor.New(conductor.Config{}, conductor.Deps{Store: w.store, Model: model})
 }
 
@@ -222,46 +223,58 @@ func TestACycleThatIsKilledAnywhereLooksOnce(t *testing.T) {
 type knowing struct {
 	mu    sync.Mutex
 	asked []string
-	say   map[string]supervise.Comparison // by the second title
+	say   map[[2]string]supervise.Match // by the titles of the new and the open work
 	err   error
 }
 
-func (k *knowing) Compare(_ context.Context, a, b supervise.WorkText) (supervise.Comparison, supervise.ModelUse, error) {
+func (k *knowing) FindDuplicates(_ context.Context, work supervise.WorkText, open []string) ([]supervise.Match, supervise.ModelUse, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.asked = append(k.asked, a.Title+" / "+b.Title)
-	return k.say[b.Title], supervise.ModelUse{Calls: 1, InputTokens: 100}, k.err
+	k.asked = append(k.asked, work.Title+": "+strings.Join(open, ", "))
+	var found []supervise.Match
+	for n, title := range open {
+		if m, ok := k.say[[2]string{work.Title, title}]; ok {
+			m.At = n
+			found = append(found, m)
+		}
+	}
+	return found, supervise.ModelUse{Calls: 1, InputTokens: 100}, k.err
 }
 
-func TestAModelIsAskedOnceOfWhatWordsLeaveOpen(t *testing.T) {
+// One call about each new task names all open titles; words see nothing here.
+func TestConductor_AsksOnceAboutEachNewTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	first, _ := w.works(0, "Sign in with Google", "Let users log in with their Google account by OAuth, beside the password.")
 	w.works(0, "Google OAuth login", "Users should be able to log in with a Google account (OAuth) as well as by password.")
 	w.works(0, "Sign in with GitHub", "Let users log in with their GitHub account by OAuth, beside the password.")
-	w.works(0, "Translate the labels", "Into French.")
+	w.works(1, "Google OAuth login", "")
 	k := &knowing{err: errors.New("it is down")}
-	c := w.conductor(func() supervise.Comparer { return k })
+	c := w.conductor(func() supervise.Finder { return k })
 	w.cycle(c, "down")
-	require.Zero(t, w.count(`SELECT count(*) FROM detected_duplicates`), "words see nothing here, and nothing else has spoken")
+	require.Zero(t, w.count(`SELECT count(*) FROM detected_duplicates`), "nothing has spoken")
 
-	k.err, k.asked, k.say = nil, nil, map[string]supervise.Comparison{
-		"Google OAuth login":  {Duplicate: true, Similarity: 0.95, Confidence: 0.9, Work: "The login by Google."},
-		"Sign in with GitHub": {Similarity: 0.4, Confidence: 0.9, Work: "Another provider."},
+	k.err, k.asked, k.say = nil, nil, map[[2]string]supervise.Match{
+		{"Google OAuth login", "Sign in with Google"}: {Similarity: 0.95, Confidence: 0.9, Work: "The login by Google."},
+		{"Sign in with GitHub", "Google OAuth login"}: {Similarity: 0.9, Confidence: 0.3, Work: "Perhaps."},
 	}
 	w.cycle(c, "one")
-	asked := len(k.asked)
-	require.Positive(t, asked)
+	require.ElementsMatch(t, []string{"Google OAuth login: Sign in with Google", "Sign in with GitHub: Sign in with Google, Google OAuth login"}, k.asked)
 	links := w.duplicates(0, first)
 	require.Len(t, links, 1)
 	require.Equal(t, []string{conductor.SourceModel, "The login by Google."}, []string{links[0].Source, links[0].Work})
-	require.Positive(t, w.count(`SELECT count(*) FROM detected_duplicates WHERE NOT is_duplicate AND spoken_by = 'model'`))
+	require.Equal(t, 2, w.count(`SELECT count(*) FROM detected_duplicates WHERE NOT is_duplicate AND spoken_by = 'model'`))
+	require.Contains(t, string(w.newest(0).Details), `"duplicates_by": "model"`)
 
 	w.cycle(c, "two")
-	require.Len(t, k.asked, asked, "what it has said stands")
-	w.cycle(w.conductor(nil), "three")
-	require.True(t, w.duplicates(0, first)[0].Source == conductor.SourceModel, "words take nothing of it back")
-	require.NotContains(t, fmt.Sprint(k.asked), "Translate")
+	require.Len(t, k.asked, 2, "what it has said stands")
+	w.works(0, "Translate the labels", "Into French.")
+	w.cycle(c, "three")
+	require.Equal(t, "Translate the labels: Sign in with Google, Google OAuth login, Sign in with GitHub", k.asked[2])
+	require.Len(t, k.asked, 3)
+	w.cycle(w.conductor(nil), "four")
+	require.Equal(t, conductor.SourceModel, w.duplicates(0, first)[0].Source, "texts take nothing of it back")
+	require.Contains(t, string(w.newest(0).Details), `"duplicates_by": "text"`)
 }
 
 func TestOldAnalysesAreForgottenAndLinksStay(t *testing.T) {

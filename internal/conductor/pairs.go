@@ -1,10 +1,12 @@
 package conductor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
 	"slices"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -12,88 +14,98 @@ import (
 	"github.com/omoi-dev/omoi/internal/supervise"
 )
 
-// pair is two agents that may be duplicates, with the result of their comparison.
-type pair struct {
-	link supervise.Link // by indexes into the organization's agents
-	row  Duplicate
-	old  bool // answered by a model in an earlier cycle
-}
-
-type pairs []pair
+// pairs holds the compared pairs by the indexes of their agents, the older one first.
+type pairs map[[2]int]Duplicate
 
 // same returns the links between duplicates.
 func (all pairs) same() []supervise.Link {
 	var links []supervise.Link
-	for _, p := range all {
-		if p.row.Same {
-			links = append(links, p.link)
+	for at, d := range all {
+		if d.Same {
+			links = append(links, supervise.Link{A: at[0], B: at[1], Similarity: d.Similarity})
 		}
 	}
+	slices.SortFunc(links, supervise.CompareLinks)
 	return links
 }
 
 // rows returns the pairs to store: duplicates, and pairs that a model has now found different.
 func (all pairs) rows() []Duplicate {
 	var rows []Duplicate
-	for _, p := range all {
-		if p.row.Same || p.row.Source == SourceModel && !p.old {
-			rows = append(rows, p.row)
+	for _, d := range all {
+		if d.Same || d.ID == "" {
+			rows = append(rows, d)
 		}
 	}
+	slices.SortFunc(rows, func(a, b Duplicate) int {
+		return cmp.Or(cmp.Compare(a.TaskID, b.TaskID), cmp.Compare(a.OtherID, b.OtherID))
+	})
 	return rows
 }
 
-// likely is the minimum similarity of a pair that a model compares; perWork bounds the pairs of each task.
-const (
-	likely  = 0.05
-	perWork = 3
-)
-
-// compare finds duplicates in each project, by text and, if configured, by a model.
-func (c *Conductor) compare(ctx context.Context, organizationID string, found []ActiveAgent, model supervise.Comparer) (pairs, error) {
-	least, each := supervise.SimilarityThreshold, 1
-	if model != nil {
-		least, each = likely, perWork
-	}
-	all := byWords(found, least, each)
-	if len(all) == 0 {
-		return nil, nil
-	}
-	if err := c.remember(ctx, organizationID, found, all); err != nil {
-		return nil, err
-	}
-	if model != nil {
-		c.ask(ctx, model, found, all)
-	}
-	return all, nil
+// question is a task, and the older tasks of its project with which it was not compared.
+type question struct {
+	of   int
+	open []int
 }
 
-// byWords compares the work descriptions in each project.
-func byWords(found []ActiveAgent, least float64, each int) pairs {
+// compare finds duplicates in each project: equal and nearly equal texts, and what a model finds, if one is configured.
+func (c *Conductor) compare(ctx context.Context, organizationID string, found []ActiveAgent, model supervise.Finder) (pairs, error) {
+	known, err := c.known(ctx, organizationID, found)
+	if err != nil {
+		return nil, err
+	}
 	projects := map[string][]int{}
 	for n, f := range found {
 		projects[f.ProjectID] = append(projects[f.ProjectID], n)
 	}
-	var all pairs
+	all := pairs{}
+	var due []question
 	for _, places := range projects {
-		works := make([]supervise.Work, len(places))
-		for n, at := range places {
-			works[n] = supervise.WorkOf(found[at].Title, found[at].Description, found[at].Files...)
-		}
-		for _, l := range supervise.Links(works, least, each) {
-			l.A, l.B = places[l.A], places[l.B]
-			all = append(all, pair{link: l, row: rowOf(found[l.A], found[l.B], l.Similarity)})
-		}
+		all.addTexts(found, places)
+		due = append(due, all.addKnown(found, places, known)...)
 	}
-	slices.SortFunc(all, func(a, b pair) int { return supervise.CompareLinks(a.link, b.link) })
-	return all
+	if model != nil {
+		c.ask(ctx, model, found, all, due)
+	}
+	return all, nil
 }
 
-func rowOf(a, b ActiveAgent, likeness float64) Duplicate {
-	return Duplicate{
-		TaskID: a.TaskID, OtherID: b.TaskID, SandboxID: a.SandboxID, OtherBox: b.SandboxID, Same: likeness >= supervise.SimilarityThreshold,
-		Source: SourceText, Similarity: likeness, Resources: resources(a.Files, b.Files),
+// addTexts adds equal and nearly equal texts of one project.
+func (all pairs) addTexts(found []ActiveAgent, places []int) {
+	works := make([]supervise.Work, len(places))
+	for n, at := range places {
+		works[n] = supervise.WorkOf(found[at].Title, found[at].Description)
 	}
+	for _, l := range supervise.Links(works) {
+		all.add(found, places[l.A], places[l.B], Duplicate{Same: true, Source: SourceText, Similarity: l.Similarity})
+	}
+}
+
+// addKnown adds the answers that a model gave about the tasks of one project, and returns the questions that remain. What
+// the texts decided is no question.
+func (all pairs) addKnown(found []ActiveAgent, places []int, known map[[2]string]Duplicate) (due []question) {
+	for n, of := range places {
+		q := question{of: of}
+		for _, at := range places[max(0, n-supervise.MostTitles):n] {
+			if d, ok := known[keyOf(found[at].TaskID, found[of].TaskID)]; ok {
+				all.add(found, at, of, d)
+			} else if _, ok := all[[2]int{at, of}]; !ok {
+				q.open = append(q.open, at)
+			}
+		}
+		if len(q.open) > 0 {
+			due = append(due, q)
+		}
+	}
+	return due
+}
+
+// add adds a pair with its tasks, sandboxes, and the files that both agents have changed.
+func (all pairs) add(found []ActiveAgent, at, of int, d Duplicate) {
+	a, b := found[at], found[of]
+	d.TaskID, d.OtherID, d.SandboxID, d.OtherBox, d.Resources = a.TaskID, b.TaskID, a.SandboxID, b.SandboxID, resources(a.Files, b.Files)
+	all[[2]int{at, of}] = d
 }
 
 // resources returns the files that both agents have changed.
@@ -109,76 +121,68 @@ func resources(a, b []string) json.RawMessage {
 	return raw
 }
 
-// remember applies earlier answers of a model, which stay valid because the descriptions of running tasks do not change.
-func (c *Conductor) remember(ctx context.Context, organizationID string, found []ActiveAgent, all pairs) error {
+// known returns the stored answers of a model, which stay valid because the texts of running tasks do not change.
+func (c *Conductor) known(ctx context.Context, organizationID string, found []ActiveAgent) (map[[2]string]Duplicate, error) {
 	ids := make([]string, len(found))
 	for n, f := range found {
 		ids[n] = f.TaskID
 	}
 	said, err := c.deps.Store.Compared(ctx, organizationID, ids)
-	if err != nil {
-		return err
-	}
 	known := make(map[[2]string]Duplicate, len(said))
 	for _, d := range said {
-		known[keyOf(d)] = d
+		known[keyOf(d.TaskID, d.OtherID)] = d
 	}
-	for n := range all {
-		p := &all[n]
-		if d, ok := known[keyOf(p.row)]; ok {
-			p.old, p.row.Same, p.row.Source, p.row.Similarity, p.row.Work = true, d.Same, d.Source, d.Similarity, d.Work
-			p.link.Similarity = d.Similarity
-		}
-	}
-	return nil
+	return known, err
 }
 
-func keyOf(d Duplicate) [2]string {
-	return [2]string{min(d.TaskID, d.OtherID), max(d.TaskID, d.OtherID)}
-}
+func keyOf(a, b string) [2]string { return [2]string{min(a, b), max(a, b)} }
 
-// ask asks the model about the most similar pairs without an answer. If the model fails or is not sure, the result of the
-// text comparison stays.
-func (c *Conductor) ask(ctx context.Context, model supervise.Comparer, found []ActiveAgent, all pairs) {
+// ask asks the model once about each task. If the model fails, the next cycle asks again.
+func (c *Conductor) ask(ctx context.Context, model supervise.Finder, found []ActiveAgent, all pairs, due []question) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	var mu sync.Mutex
 	var group errgroup.Group
 	group.SetLimit(c.cfg.Parallel)
-	left := maxAsked
-	for n := range all {
-		if all[n].old || left == 0 {
-			continue
-		}
-		left--
+	for _, q := range due[:min(len(due), maxAsked)] {
 		group.Go(func() error {
-			if err := c.askOne(ctx, model, found, &all[n]); err != nil {
-				c.log.WarnContext(ctx, "compare tasks failed, retrying in the next cycle", slog.String("task_id", all[n].row.TaskID), slog.String("other_task_id", all[n].row.OtherID), slog.String("error", err.Error()))
-				cancel() // the budget is spent, or the model is down: the next cycle asks again
+			if ctx.Err() != nil {
+				return nil // the next cycle asks
 			}
+			matches, _, err := model.FindDuplicates(ctx, textOf(found[q.of]), titlesOf(found, q.open))
+			if err != nil {
+				c.log.WarnContext(ctx, "find duplicates failed, retrying in the next cycle", slog.String("task_id", found[q.of].TaskID), slog.String("error", err.Error()))
+				cancel() // the budget is spent, or the model is down
+				return nil
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			all.answer(found, q, matches)
 			return nil
 		})
 	}
 	_ = group.Wait() // returns no error
 }
 
-func (c *Conductor) askOne(ctx context.Context, model supervise.Comparer, found []ActiveAgent, p *pair) error {
-	if ctx.Err() != nil {
-		return nil //nolint:nilerr // the text comparison stands
+// answer adds what a model said of a task. A task that the model did not name is different work.
+func (all pairs) answer(found []ActiveAgent, q question, matches []supervise.Match) {
+	for _, at := range q.open {
+		all.add(found, at, q.of, Duplicate{Source: SourceModel})
 	}
-	said, _, err := model.Compare(ctx, toldOf(found[p.link.A]), toldOf(found[p.link.B]))
-	if err != nil {
-		return err
+	for _, m := range matches {
+		all.add(found, q.open[m.At], q.of, Duplicate{Same: m.Sure(), Source: SourceModel, Similarity: m.Similarity, Work: redact.Scrub(m.Work, nil)})
 	}
-	if same, sure := said.Says(supervise.DefaultSettings().Confidence); sure {
-		p.row.Same, p.row.Source, p.row.Similarity, p.row.Work = same, SourceModel, said.Similarity, redact.Scrub(said.Work, nil)
-		p.link.Similarity = said.Similarity
-	}
-	return nil
 }
 
-// toldOf returns the work description of an agent without credentials that users wrote into it.
-func toldOf(f ActiveAgent) supervise.WorkText {
-	return supervise.WorkText{
-		Title: redact.Scrub(f.Title, nil), Description: redact.Scrub(f.Description, nil), Phase: f.Phase, Focus: f.Focus, Files: f.Files,
+// textOf returns the text of a task without credentials that users wrote into it.
+func textOf(f ActiveAgent) supervise.WorkText {
+	return supervise.WorkText{Title: redact.Scrub(f.Title, nil), Description: redact.Scrub(f.Description, nil)}
+}
+
+func titlesOf(found []ActiveAgent, places []int) []string {
+	list := make([]string, len(places))
+	for n, at := range places {
+		list[n] = redact.Scrub(found[at].Title, nil)
 	}
+	return list
 }

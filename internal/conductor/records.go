@@ -43,7 +43,7 @@ type Analysis struct {
 
 // Sources of a duplicate.
 const (
-	SourceText  = "text" // a comparison of titles, descriptions and changed files
+	SourceText  = "text" // equal and nearly equal texts
 	SourceModel = "model"
 )
 
@@ -61,7 +61,7 @@ type Duplicate struct {
 	OtherTitle string          `json:"task2_title" doc:"Current title of the second task."`
 	Status     task.Status     `json:"task1_status" enum:"pending,assigned,running,pending_validation,validating,needs_revision,completed,failed,cancelled" doc:"Current status of the first task. More values may be added."`
 	OtherState task.Status     `json:"task2_status" enum:"pending,assigned,running,pending_validation,validating,needs_revision,completed,failed,cancelled" doc:"Current status of the second task. More values may be added."`
-	Source     string          `json:"source" enum:"text,model" doc:"What found the pair: a comparison of texts and changed files, or a model. More values may be added."`
+	Source     string          `json:"source" enum:"text,model" doc:"What found the pair: text (equal or nearly equal texts) or model. More values may be added."`
 	Similarity float64         `json:"similarity_score" doc:"Similarity of the two works, 0 to 1."`
 	Work       string          `json:"work_description" doc:"The model's description of the common work. Empty unless a model decided."`
 	Resources  json.RawMessage `json:"resources" doc:"Object whose files list the paths that both tasks changed. Empty object: none."`

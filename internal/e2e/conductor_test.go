@@ -31,7 +31,9 @@ func TestTwoWhoDoTheSameAreLinked(t *testing.T) {
 	r.eventually("they are linked", func() bool { return len(linked()) == 1 })
 	require.ElementsMatch(t, []string{first.ID, second.ID}, []string{linked()[0].TaskID, linked()[0].OtherID})
 	require.Zero(t, r.count(`SELECT count(*) FROM (SELECT FROM conductor_analyses GROUP BY cycle_id, organization_id HAVING count(*) > 1) twice`))
-	r.eventually("the status counts them", func() bool { return strings.Contains(r.omoi("conductor", "status").stdout, "1 pair\n") }) // a busy server is late
+	r.eventually("the status counts them", func() bool {
+		return strings.Contains(r.omoi("conductor", "status").stdout, "1 pair; equal and nearly equal texts only")
+	}) // a busy server is late
 
 	again := r.omoi("run", "a task of the tests", "--repo", repo, "--agent", "external", "--check-duplicates")
 	require.Equal(t, 4, again.code, again.stderr)

@@ -150,3 +150,11 @@ func unknownText(by map[string]int) string {
 	}
 	return strings.Join(parts, ", ")
 }
+
+// inWorkspace returns a path relative to the workspace.
+func inWorkspace(file string) string {
+	if _, inside, ok := strings.Cut(file, "/workspace/"); ok {
+		return inside
+	}
+	return strings.TrimPrefix(file, "./")
+}

@@ -36,6 +36,7 @@ type Fleet struct {
 	Unknown         int            `json:"unknown" doc:"Number of agents without such a verdict."`
 	Steering        int            `json:"agents_need_steering" doc:"Number of agents whose verdict is steer."`
 	Duplicates      int            `json:"duplicate_count" doc:"Number of pairs of active tasks about the same work."`
+	DuplicatesBy    string         `json:"duplicates_by" doc:"How duplicates were found: text (equal and nearly equal texts only, no model is configured) or model (which compares each new task with the open titles)."`
 	Ended           int            `json:"termination_count" doc:"Number of agents whose work is done while their sandbox still runs."`
 	Coordination    int            `json:"coordination_count" doc:"Number of files that several agents of a project change at the same time."`
 	Phases          map[string]int `json:"phase_distribution" doc:"Number of active agents by phase_id."`

@@ -41,12 +41,17 @@ func (s *session) conducted(a client.ConductorAnalysis) {
 	s.row("Agents", fmt.Sprintf("%d active, %d analyzed by the guardian", a.Agents, a.Analyzed))
 	s.row("Status", a.Status)
 	s.row("Coherence", coherenceText(a))
-	s.row("Duplicates", render.Count(a.Duplicates, "pair"))
 	var details struct {
+		DuplicatesBy    string   `json:"duplicates_by"`
 		Conflicting     int      `json:"agents_in_conflict"`
 		Recommendations []string `json:"recommendations"`
 	}
 	_ = json.Unmarshal(a.Details, &details) // missing fields are not shown
+	duplicates := render.Count(a.Duplicates, "pair")
+	if details.DuplicatesBy == conductor.SourceText {
+		duplicates += "; equal and nearly equal texts only, no model is configured"
+	}
+	s.row("Duplicates", duplicates)
 	s.row("Conflicts", fmt.Sprintf("%d of %s", details.Conflicting, render.Count(a.Agents, "agent")))
 	for _, line := range details.Recommendations {
 		s.say("  - %s", render.OneLine(line, 300))

@@ -76,7 +76,7 @@ func (r *run) taskFlags(cmd *cobra.Command) {
 	f.StringVar(&r.contract, "contract", "", "YAML `file` with the task contract: what the task may change and run (docs/CONTRACTS.md)")
 	f.BoolVar(&r.validate, "validate", false, "have another agent validate the work before it is published; --validate=false overrides the project")
 	f.StringVar(&r.validator, "validator-script", "", "JSON `file` with the steps of a scripted agent that validates, or example:<name>; implies --validate")
-	f.BoolVar(&r.checkDuplicates, "check-duplicates", false, "create no task, with exit code 4, if the project has an open task about the same work")
+	f.BoolVar(&r.checkDuplicates, "check-duplicates", false, "create no task, with exit code 4, if an open task of the project has a nearly equal text, or a model finds the same work")
 	ProviderFlag(cmd, &r.provider, strings.Join(task.ProviderNames(), ", "))
 	f.StringVar(&r.priority, "priority", "", "CRITICAL, HIGH, MEDIUM or LOW (default MEDIUM)")
 	f.IntVar(&r.maxRetries, "max-retries", 3, "attempts after the first, 0 to 10")

@@ -79,7 +79,7 @@ func (s *session) scored(ctx context.Context, name string, list []corpus.Traject
 		return corpus.Score{}, err
 	}
 	score := corpus.Model(ctx, name, list, settings, asked)
-	score.Understood(ctx, pairs, settings, asked)
+	score.Understood(ctx, pairs, asked)
 	return score, nil
 }
 

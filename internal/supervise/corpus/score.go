@@ -204,9 +204,7 @@ func (s *Score) pairs(all []Trajectory) {
 	list := slices.DeleteFunc(slices.Clone(all), func(t Trajectory) bool { return t.Twin == "" && !t.Apart })
 	works := make([]supervise.Work, len(list))
 	for i := range list {
-		rows := list[i].rows()
-		subject := list[i].subject(rows, len(rows))
-		works[i] = subject.Work()
+		works[i] = supervise.WorkOf(list[i].Task.Title, list[i].Task.Description)
 	}
 	for i, a := range list {
 		for k, b := range list[i+1:] {
@@ -275,17 +273,20 @@ func (s *Score) Words(list []Pair) {
 	}
 }
 
-// Understood scores a model on pairs. A pair for which the model fails or is not confident counts as not the same.
-func (s *Score) Understood(ctx context.Context, list []Pair, settings supervise.Settings, m supervise.Comparer) {
+// Understood scores a model on pairs: it is shown the first work, and the title of the second one. A pair for which the
+// model fails or is not confident counts as not the same.
+func (s *Score) Understood(ctx context.Context, list []Pair, m supervise.Finder) {
 	for _, p := range list {
-		said, use, err := m.Compare(ctx, p.A, p.B)
+		found, use, err := m.FindDuplicates(ctx, p.A, []string{p.B.Title})
 		s.Use = s.Use.Plus(use)
-		why := said.Work
-		if err != nil {
+		var why string
+		switch {
+		case err != nil:
 			why = err.Error()
+		case len(found) > 0:
+			why = found[0].Work
 		}
-		same, sure := said.Says(settings.Confidence)
-		s.compared(p, err == nil && same && sure, why)
+		s.compared(p, len(found) > 0 && found[0].Sure(), why)
 	}
 }
 

@@ -14,8 +14,8 @@ export function Duplicates(): ReactNode {
   return (
     <Panel title="Duplicates, last found first">
       <Answer of={useDuplicates()}>{(items) => (
-        <Table label="Duplicates" items={items} id={(d) => d.id} empty="The conductor has found no duplicate." columns={[
-          { head: "Similarity", cell: (d) => <><span className="strong">{percent(d.similarity_score)}</span><div className="small muted">by {d.source === "text" ? "words and files" : d.source}</div></> },
+        <Table label="Duplicates" items={items} id={(d) => d.id} empty="The conductor has found no duplicate. Without a model, it finds equal and nearly equal texts only." columns={[
+          { head: "Similarity", cell: (d) => <><span className="strong">{percent(d.similarity_score)}</span><div className="small muted">by {d.source === "text" ? "equal or nearly equal texts" : d.source}</div></> },
           { head: "First task", cell: (d) => <WorkOf of={{ key: d.task1_key, title: d.task1_title, status: d.task1_status }} /> },
           { head: "Second task", cell: (d) => <WorkOf of={{ key: d.task2_key, title: d.task2_title, status: d.task2_status }} /> },
           { head: "What is the same", cell: (d) => <><Text of={d.work_description} />{(d.resources.files ?? []).map((f) => <div key={f}><code className="small"><Text of={f} /></code></div>)}</> },

@@ -81,7 +81,7 @@ function Similar({ report }: { report: Schemas["DuplicateReport"] }): ReactNode 
   }
   return (
     <section className="notice" aria-label="Similar open tasks" aria-live="polite">
-      <p className="strong">Similar open tasks</p>
+      <p className="strong">Open tasks with an equal or nearly equal text</p>
       <ul>
         {report.candidates.map((c) => (
           <li key={c.task_id}>
