@@ -100,6 +100,29 @@ test("17: the seventh tab loads, and hidden tabs hold no connection", async () =
   });
 });
 
+test("an opened row stays where it is, and a filter returns to it; buttons go from error to error", async () => {
+  const say = (word: string, times: number) => Array.from({ length: times }, (_, n) => ({ say: `${word} ${n}` }));
+  const task = await omoi.task("Errors", [...say("before", 40), { bash: { command: "echo broken; exit 3" } }, ...say("after", 60), { bash: { command: "echo fine" } }, sleepForever]);
+  await omoi.until(task, (t) => (t.attempts.at(-1)?.events ?? 0) > 104);
+  await on(`/tasks/${task.key}`, async ({ page }) => {
+    await fact(page, "complete", "true");
+    const topOf = async (text: string) => (await page.locator(".event", { hasText: text }).first().boundingBox())!.y;
+    const fine = page.locator(".event", { hasText: "echo fine" }).first(), was = await topOf("echo fine");
+    await fine.locator(".fold").first().click();
+    await expect.poll(() => fine.locator(".more").count()).toBe(1);
+    expect(Math.abs(await topOf("echo fine") - was)).toBeLessThan(2);
+    await page.getByRole("button", { name: "Previous error" }).click();
+    const broken = page.locator(".event.chosen", { hasText: "echo broken" });
+    await broken.waitFor();
+    await page.getByText("after 0", { exact: true }).waitFor();
+    await page.getByLabel("Show").selectOption({ label: "Errors" });
+    await expect.poll(async () => (await rows(page)).length).toBe(1);
+    await page.getByLabel("Show").selectOption({ label: "All rows" });
+    await page.getByText("after 0", { exact: true }).waitFor();
+    await expect(broken.isVisible()).resolves.toBe(true);
+  });
+});
+
 test("search finds events that the page does not hold; a filter and an error are reached by keys", async () => {
   const task = await omoi.task("Search", [{ say: "A needle here." }, { bash: { command: "exit 3" } }, { flood: { events: 5000, bytes: 50 } }, { say: "Another NEEDLE there." }, sleepForever]);
   await omoi.until(task, (t) => (t.attempts.at(-1)?.events ?? 0) > 5005);
@@ -126,7 +149,7 @@ test("search finds events that the page does not hold; a filter and an error are
     await expect.poll(async () => (await rows(page)).length).toBe(2); // the failed command, and the one that sleeps
     await page.getByLabel("Search the events").fill("no such text");
     await page.keyboard.press("Enter");
-    await expect.poll(() => place.textContent()).toBe("no event has it");
+    await expect.poll(() => place.textContent()).toBe("no event contains it");
   });
   await on("/tasks", async ({ page }) => {
     let found: () => void;

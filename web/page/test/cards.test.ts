@@ -65,7 +65,8 @@ test("the end of an agent says Done, unless its sender says otherwise", () => {
   expect(end({ success: true, final_output: "Bye." })).toEqual(["Done", "done"]);
   expect(end({})).toEqual(["Done", "done"]);
   expect(end({ success: false, error: "It broke." })).toEqual(["Not done", "fail"]);
-  expect(end({ agent_type: "validator", success: true, validation_passed: false })).toEqual(["Changes requested", "fail"]);
+  expect(end({ agent_type: "validator", success: true, validation_passed: false, validation_feedback: "No test." })).toEqual(["Rejected", "fail"]);
+  expect(end({ agent_type: "validator", success: true, validation_passed: false }), "the verdict came before").toEqual(["Done", undefined]);
   expect(end({ agent_type: "validator", validation_passed: true })).toEqual(["Passed", "done"]);
 });
 

@@ -125,9 +125,18 @@ const iteration = (label: string, tone?: string): Maker => (f) => {
   };
 };
 
+/** How an agent ended. A validator may have given its verdict before, which its last event does not repeat. */
+function outcome(f: Fields): { label: string; tone?: string } {
+  if (f.get("success") === false) {
+    return { label: "Not done", tone: "fail" };
+  }
+  if (f.text("agent_type") !== "validator") {
+    return { label: "Done", tone: "done" };
+  }
+  return f.is("validation_passed") ? { label: "Passed", tone: "done" } : f.text("validation_feedback") !== "" ? { label: "Rejected", tone: "fail" } : { label: "Done" };
+}
+
 const ended: Maker = (f) => {
-  const validator = f.text("agent_type") === "validator";
-  const good = f.get("success") !== false && (!validator || f.is("validation_passed"));
   const text = f.text("final_output", "error", "validation_feedback");
   const facts = [
     f.number("turns") === undefined ? "" : many(f.number("turns") ?? 0, "turn"),
@@ -136,7 +145,7 @@ const ended: Maker = (f) => {
     f.number("cost_usd") === undefined ? "" : usd(f.number("cost_usd"), f.is("cost_unknown")),
   ].filter((t) => t !== "");
   return {
-    label: validator ? (good ? "Passed" : "Changes requested") : good ? "Done" : "Not done", tone: good ? "done" : "fail",
+    ...outcome(f),
     main: <>{text === "" ? "The agent ended its work." : said(text)}<div className="muted small">{facts.join(" · ")}</div></>,
   };
 };

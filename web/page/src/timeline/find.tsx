@@ -45,7 +45,8 @@ export function Find({ text, find, hits, at, step }: Props): ReactNode {
       <input type="search" className="find" data-find aria-label="Search the events" placeholder="Search events   f" maxLength={200} value={typed}
         title="Searches texts of all events of this attempt, up to 16 KiB each. n and N: next and previous one"
         onChange={(e) => { setTyped(e.target.value); if (e.target.value === "") { find(""); } }} />
-      {text !== "" && <span className="muted small" role="status">{hits.error !== null ? <Text of={said(hits.error)} /> : hits.rows.length === 0 ? (hits.more ? "searching…" : "no event has it") : `${place === 0 ? "" : `${grouped(place)} / `}${grouped(hits.rows.length)}${hits.more ? "+" : ""}`}</span>}
+      {typed.trim() !== text && <span className="muted small">Enter searches</span>}
+      {text !== "" && typed.trim() === text && <span className="muted small" role="status">{hits.error !== null ? <Text of={said(hits.error)} /> : hits.rows.length === 0 ? (hits.more ? "searching…" : "no event contains it") : `${place === 0 ? "" : `${grouped(place)} / `}${grouped(hits.rows.length)}${hits.more ? "+" : ""}`}</span>}
     </form>
   );
 }

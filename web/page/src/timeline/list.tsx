@@ -6,7 +6,7 @@ import type { Place } from "./place";
 
 const overscan = 300;
 
-export interface ListHandle { reveal: (row: number) => void; place: () => Place }
+export interface ListHandle { reveal: (row: number) => void; place: () => Place; stay: () => void }
 
 interface Props {
   count: number;
@@ -60,6 +60,7 @@ export function List(props: Props): ReactNode {
       redraw();
     },
     place: () => at.current,
+    stay: () => leave(),
   }));
 
   useLayoutEffect(() => {

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useMemo, useRef, useState, type ReactNode } from "react";
 
-import { duration, grouped } from "../lib/format";
+import { duration, grouped, many } from "../lib/format";
 import { focus, useKeys } from "../lib/keyboard";
 import { Text } from "../lib/text";
 import { keyOf, type TaskEvents } from "../stream/events";
@@ -48,12 +48,15 @@ export function Timeline(props: TimelineProps): ReactNode {
   useKeptPlace(name, () => (follow || props.until !== undefined ? undefined : list.current?.place()));
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
   const [at, setAt] = useState(chosen); // the row that the reader went to
+  const reading = useRef(chosen); // the row to which a change of the filter returns
   const read = useRef(log.head);
   if (follow) {
     read.current = log.head;
+    reading.current = 0;
   }
   const goTo = useCallback((n: number) => {
     setAt(n);
+    reading.current = n;
     list.current?.reveal(log.rowOf(n) - 1);
   }, [log]);
   const reloaded = useRef(start !== undefined);
@@ -83,7 +86,18 @@ export function Timeline(props: TimelineProps): ReactNode {
     () => layout(log, { every, only, tool, open, keep: log.rowOf(at), until }),
     [log, version, every, only, tool, open, at, until],
   );
-  const toggle = useCallback((n: number): void => setOpen((was) => (was.has(n) ? new Set([...was].filter((m) => m !== n)) : new Set([...was, n]))), []);
+  const toggle = useCallback((n: number): void => {
+    reading.current = Math.abs(n);
+    list.current?.stay();
+    setOpen((was) => (was.has(n) ? new Set([...was].filter((m) => m !== n)) : new Set([...was, n])));
+  }, []);
+  const filter = `${only} ${tool} ${every}`, filtered = useRef(filter);
+  useEffect(() => {
+    if (filtered.current !== filter && reading.current > 0) {
+      list.current?.reveal(log.rowOf(reading.current) - 1);
+    }
+    filtered.current = filter;
+  }, [filter, log]);
   const unread = log.head - read.current;
   return (
     <section className="timeline" aria-label="Timeline" data-follow={follow}>
@@ -98,6 +112,7 @@ export function Timeline(props: TimelineProps): ReactNode {
         )}
       <div className="timeline-foot">
         <Completeness log={log} chosen={only !== undefined || tool !== undefined} />
+        {props.choose !== undefined && log.failures.size > 0 && <Failures count={log.failures.size} go={failure} />}
         {props.choose !== undefined && <Tools {...props} choose={props.choose} hits={hits} at={log.rowOf(at)} step={step} goTo={goTo} />}
         {foot}
         <span className="grow" />
@@ -106,6 +121,17 @@ export function Timeline(props: TimelineProps): ReactNode {
         )}
       </div>
     </section>
+  );
+}
+
+/** Goes from error to error. */
+function Failures({ count, go }: { count: number; go: (by: 1 | -1) => void }): ReactNode {
+  return (
+    <span className="steps-of">
+      <button className="small" aria-label="Previous error" title="Previous error   E" onClick={() => go(-1)}>↑</button>
+      <span className="bad small">{many(count, "error")}</span>
+      <button className="small" aria-label="Next error" title="Next error   e" onClick={() => go(1)}>↓</button>
+    </span>
   );
 }
 
