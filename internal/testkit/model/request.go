@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -17,10 +18,26 @@ type Request struct {
 	System   json.RawMessage `json:"system"`
 	Tools    []namedTool     `json:"tools"`
 	Messages []entry         `json:"messages"`
+
+	dialect dialect
 }
 
 type namedTool struct {
 	Name string `json:"name"`
+}
+
+// UnmarshalJSON reads a tool, or the function of one.
+func (t *namedTool) UnmarshalJSON(raw []byte) error {
+	var tool struct {
+		Name     string `json:"name"`
+		Type     string `json:"type"`
+		Function struct {
+			Name string `json:"name"`
+		} `json:"function"`
+	}
+	err := json.Unmarshal(raw, &tool)
+	t.Name = cmp.Or(tool.Name, tool.Function.Name, tool.Type)
+	return err
 }
 
 type entry struct {
@@ -64,6 +81,12 @@ func joined(raw json.RawMessage) string {
 		texts = append(texts, p.Text)
 	}
 	return strings.Join(texts, "\n")
+}
+
+// last returns the newest messages, for errors.
+func (r Request) last() string {
+	text, _ := json.Marshal(r.Messages[max(0, len(r.Messages)-3):]) //nolint:errchkjson // the JSON of a request
+	return string(text)
 }
 
 // Says reports whether the messages hold a text, in whatever role.

@@ -78,31 +78,34 @@ func (s *Server) Requests() []Request {
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	switch {
+	switch d := dialectOf(r); {
 	case strings.HasSuffix(r.URL.Path, "/count_tokens"):
 		_, _ = io.WriteString(w, `{"input_tokens":1000}`)
-	case strings.HasSuffix(r.URL.Path, "/v1/messages") && r.Method == http.MethodPost:
-		s.answer(w, r)
+	case strings.HasSuffix(r.URL.Path, ":countTokens"):
+		_, _ = io.WriteString(w, `{"totalTokens":1000}`)
+	case d.read != nil:
+		s.answer(w, r, d)
 	case r.Method == http.MethodHead:
 	default:
 		http.NotFound(w, r)
 	}
 }
 
-func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
-	req := Request{Header: r.Header, Path: r.URL.Path}
-	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, d dialect) {
+	req, err := d.read(r)
+	if err != nil {
 		s.fault("a request cannot be read: %v", err)
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+	req.Header, req.Path, req.dialect = r.Header, r.URL.Path, d
 	if len(req.Tools) == 0 { // a probe or a title, which is no part of the work
 		s.play(w, r, req, Turn{Text: "ok"})
 		return
 	}
 	turn, ok := s.next(req)
 	if !ok {
-		s.fault("more turns were asked for than there are")
+		s.fault("more turns were asked for than there are; the last messages: %s", req.last())
 		turn = Turn{Text: "There is nothing more to do."}
 	}
 	s.play(w, r, req, turn)
@@ -163,27 +166,18 @@ func (s *Server) play(w http.ResponseWriter, r *http.Request, req Request, t Tur
 		refuse(w, t)
 		return
 	}
-	m := t.message(s.id(), req.LastToolResult())
-	m.Model = req.Model
+	m := t.message(s.id(), req)
 	if !req.Stream {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(m) //nolint:errchkjson // whoever left does not hear it
+		_ = json.NewEncoder(w).Encode(req.dialect.whole(m)) //nolint:errchkjson // whoever left does not hear it
 		return
 	}
-	s.stream(w, r, t, m)
-}
-
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, t Turn, m message) {
 	w.Header().Set("Content-Type", "text/event-stream")
-	out := stream{w}
-	out.begin(m)
-	for i, b := range m.Content {
-		out.block(i, b, func() {
-			s.hold(r, t.Middle)
-			s.cut(w, out, t.Cut)
-		})
-	}
-	out.end(m)
+	out := stream{w: w}
+	req.dialect.stream(out, m, func() {
+		s.hold(r, t.Middle)
+		s.cut(w, out, t.Cut)
+	})
 }
 
 // cut ends a stream in its middle.
@@ -240,6 +234,6 @@ func refuse(w http.ResponseWriter, t Turn) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(t.Status)
 	_ = json.NewEncoder(w).Encode(map[string]any{ //nolint:errchkjson // whoever left does not hear it
-		"type": "error", "error": map[string]any{"type": kind, "message": text},
+		"type": "error", "error": map[string]any{"type": kind, "message": text, "code": t.Status},
 	})
 }

@@ -39,6 +39,14 @@ type Tool struct {
 	Input map[string]any
 }
 
+// anyShell is the name of a call that [Request.shell] resolves.
+const anyShell = "any shell"
+
+// Shell runs a command by the tool for that which the agent offers, whatever its name.
+func Shell(command string) Tool {
+	return Tool{Name: anyShell, Input: map[string]any{"command": command}}
+}
+
 // Usage is what a turn costs, in tokens.
 type Usage struct {
 	Input      int64 `json:"input_tokens"`
@@ -67,8 +75,8 @@ func Times(n int, t Turn) []Turn {
 	return turns
 }
 
-func (t Turn) message(id, last string) message {
-	m := message{ID: id, Type: "message", Role: "assistant", Usage: t.Usage, StopReason: t.Stop}
+func (t Turn) message(id string, req Request) message {
+	m := message{ID: id, Type: "message", Role: "assistant", Model: req.Model, Usage: t.Usage, StopReason: t.Stop}
 	if m.Usage == (Usage{}) {
 		m.Usage = Usage{Input: 1000, Output: 10}
 	}
@@ -76,9 +84,12 @@ func (t Turn) message(id, last string) message {
 		m.Content = append(m.Content, block{"type": "thinking", "thinking": t.Thinking, "signature": "c2lnbmVk"})
 	}
 	if t.Text != "" {
-		m.Content = append(m.Content, block{"type": "text", "text": fill(t.Text, last)})
+		m.Content = append(m.Content, block{"type": "text", "text": fill(t.Text, req.LastToolResult())})
 	}
 	for i, tool := range t.Tools {
+		if tool.Name == anyShell {
+			tool = req.shell(tool.Input)
+		}
 		m.Content = append(m.Content, block{"type": "tool_use", "id": toolID(id, i), "name": tool.Name, "input": tool.Input})
 	}
 	if m.StopReason == "" {
