@@ -9,6 +9,10 @@ var _ = register(Dialect{
 	Name: "codex", Title: "Codex", Program: "codex-acp",
 	Install: "npm install --prefix /usr/local -g @agentclientprotocol/codex-acp@2.6.0", Least: "2.6.0",
 	Environ: codexEnviron,
+	// Codex starts only if its folder exists.
+	Files: func(p Place) map[string]string {
+		return map[string]string{filepath.Join(codexHome(p), "config.toml"): ""}
+	},
 	// Codex's own sandbox makes .git read-only, so that it could not commit; omoi's sandbox isolates it.
 	Mode: "agent-full-access", Steer: SteerInject,
 	Notice: func(u update) bool { return u.MessageID == "" },

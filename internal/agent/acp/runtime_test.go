@@ -401,6 +401,13 @@ func TestRefused_BeforeTheFirstPrompt(t *testing.T) {
 	}
 }
 
+// TestCodex_HasItsFolder checks the folder without which Codex does not start.
+func TestCodex_HasItsFolder(t *testing.T) {
+	b := newBench(t, "codex", "basic", "")
+	require.Zero(t, b.run(), b)
+	require.DirExists(t, filepath.Join(b.cfg.Dir, "codex"))
+}
+
 // silent makes the agent a program that reads and says nothing.
 func (b *bench) silent() {
 	path := filepath.Join(b.dir, "silent")
