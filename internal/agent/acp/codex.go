@@ -46,5 +46,6 @@ func codexEnviron(p Place, vars Vars) (Vars, error) {
 	}
 	return set(vars, Vars{
 		"OPENAI_API_KEY": key, "CODEX_HOME": codexHome(p), "NO_BROWSER": "1", "CODEX_CONFIG": string(text), "INITIAL_AGENT_MODE": "agent-full-access",
+		"CODEX_ACP_PROMPT_SUGGESTIONS": "false", // after each turn, a request to the model for what the user may say next
 	}), nil
 }

@@ -14,9 +14,8 @@ var _ = register(Dialect{
 	Environ: qwenEnviron,
 	// In its mode auto, another model judges each command.
 	Mode: "yolo", Steer: SteerPull,
-	// Qwen Code adds itself to commits as an author, and writes notes next to them.
 	Files: func(p Place) map[string]string {
-		return map[string]string{filepath.Join(p.Home, ".qwen", "settings.json"): `{"general": {"gitCoAuthor": {"commit": false, "pr": false}}}` + "\n"}
+		return map[string]string{filepath.Join(p.Home, ".qwen", "settings.json"): qwenSettings}
 	},
 	Session: func(p Place, id string) (pattern, path string) {
 		path = filepath.Join(p.Home, ".qwen", "projects", notWord.ReplaceAllString(p.Work, "-"), "chats", id+".jsonl")
@@ -25,6 +24,15 @@ var _ = register(Dialect{
 	// A rate limit is repeated without a word and without an end.
 	Silence: task.ClassProviderLimit,
 })
+
+// qwenSettings turn off that Qwen Code adds itself to commits as an author with notes next to them, and that it asks the
+// model after each turn for what the user may say next and for what to remember.
+const qwenSettings = `{
+  "general": {"gitCoAuthor": {"commit": false, "pr": false}},
+  "ui": {"enableFollowupSuggestions": false},
+  "memory": {"enableManagedAutoMemory": false, "enableManagedAutoDream": false}
+}
+`
 
 var notWord = regexp.MustCompile(`[^A-Za-z0-9]`)
 

@@ -4,6 +4,7 @@ package acp_test
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -406,6 +407,16 @@ func TestCodex_HasItsFolder(t *testing.T) {
 	b := newBench(t, "codex", "basic", "")
 	require.Zero(t, b.run(), b)
 	require.DirExists(t, filepath.Join(b.cfg.Dir, "codex"))
+}
+
+// TestQwen_HasItsSettings checks the settings without which Qwen Code asks the model more than the task needs.
+func TestQwen_HasItsSettings(t *testing.T) {
+	b := newBench(t, "qwen", "basic", "")
+	require.Zero(t, b.run(), b)
+	settings, err := os.ReadFile(filepath.Join(b.cfg.Env["HOME"], ".qwen", "settings.json"))
+	require.NoError(t, err)
+	require.True(t, json.Valid(settings))
+	require.Contains(t, string(settings), `"enableFollowupSuggestions": false`)
 }
 
 // silent makes the agent a program that reads and says nothing.
