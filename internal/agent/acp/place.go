@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -65,7 +66,24 @@ func restore(d Dialect, where Place, from *agent.Resume) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("create folder of the session: %w", err)
 	}
-	return transcript.Recall(from.Path, path, func(line []byte) []byte { return line })
+	return transcript.Recall(from.Path, path, moved(where.Work))
+}
+
+// moved returns a function that replaces the workspace of an earlier attempt in the lines of its session, since some
+// agents continue a session only in the folder that its lines name.
+func moved(work string) func(line []byte) []byte {
+	old := ""
+	return func(line []byte) []byte {
+		if old == "" {
+			old = into[struct {
+				Folder string `json:"cwd"`
+			}](line).Folder
+		}
+		if old == "" || old == work {
+			return line
+		}
+		return bytes.ReplaceAll(line, []byte(old), []byte(work))
+	}
 }
 
 // sessionFile returns the file with the agent's session; empty: there is none, or it cannot be moved.
