@@ -35,6 +35,8 @@ type Dialect struct {
 	NextMinute bool
 	// Notice reports whether a piece of text is the program's own, as opposed to the model's; nil: none is.
 	Notice func(u update) bool
+	// SumsTokens reports that each turn reports the tokens of all turns since the program started.
+	SumsTokens bool
 	// Endpoint is the kind of credential with which a task sets the endpoint of the model; empty: that of the agent.
 	Endpoint string
 	// Silence is the failure class of a turn in which the agent has not said anything for too long; empty:

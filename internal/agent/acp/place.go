@@ -133,6 +133,11 @@ func (s *spent) tokens() map[string]any {
 	return usage{s.Input, s.Output, s.CacheRead, s.CacheWrite}.data()
 }
 
+// since returns the tokens after an earlier sum.
+func (u usage) since(sum usage) usage {
+	return usage{u.Input - sum.Input, u.Output - sum.Output, u.CacheRead - sum.CacheRead, u.CacheWrite - sum.CacheWrite}
+}
+
 // data returns tokens as the data of an event.
 func (u usage) data() map[string]any {
 	return map[string]any{

@@ -53,6 +53,7 @@ type recorder struct {
 	begun bool            // a message of the model has begun since the last tool call
 	turn  turnFacts
 	used  usage // tokens of the turn by requests
+	sum   usage // tokens of the process, if the agent reports sums
 }
 
 // turnFacts is what a turn has shown so far.
@@ -82,7 +83,7 @@ func (r *recorder) emit(eventType string, data map[string]any) {
 func (r *recorder) begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mode, r.unread, r.loading, r.stopping, r.calls = "", 0, false, false, map[string]*call{}
+	r.mode, r.unread, r.loading, r.stopping, r.calls, r.sum = "", 0, false, false, map[string]*call{}, usage{}
 	r.changes.calm()
 	r.last = uptime.Now()
 }
@@ -290,6 +291,9 @@ func (r *recorder) settle(a *answer, partial bool) {
 		r.place.Model = cmp.Or(a.model(), r.place.Model)
 		if u := a.used(); u != nil {
 			used = *u
+		}
+		if r.dialect.SumsTokens {
+			used, r.sum = used.since(r.sum), used
 		}
 		if f := a.Meta.JetBrains.Air.Failure; f != nil {
 			r.turn.failure = f
