@@ -154,10 +154,10 @@ quick: golangci-lint ## in under a minute: build, lint what changed, test what n
 	$(call run-tests,-short -skip '^TestOnServer',$(QUICK_PACKAGES)); }
 
 # Targets that change no file of the tree that another one reads, and wait for most of their time; the longest first.
-TEST_ALL_BESIDE := clients-test ui-test user-test race sticky-off codes claude-test fuzz release replay compose-check
+TEST_ALL_BESIDE := clients-test ui-test user-test race sticky-off codes claude-test agents-test fuzz release replay compose-check
 .PHONY: test-all
 test-all: verify lint test ## test, and what needs system packages or more time, two targets at once
-	@$(MAKE) --no-print-directory -j2 --output-sync=target $(TEST_ALL_BESIDE) RELEASE_PLATFORMS=$(HOST)
+	@$(MAKE) --no-print-directory -j2 --output-sync=target $(TEST_ALL_BESIDE) RELEASE_PLATFORMS=$(HOST) AGENTS="codex gemini"
 	@echo "test-all: everything passed"
 
 .PHONY: codes
@@ -229,6 +229,12 @@ e2e: build temporal ## run only the end-to-end tests against the real programs
 .PHONY: claude-test
 claude-test: build temporal ## run the real Claude Code, both pinned versions, against a scripted model; asks npm for it, once
 	@export OMOI_CLAUDE_TEST=1; time $(call run-tests,-run '^TestClaude',./cmd/omoi-agent ./internal/e2e)
+
+AGENTS ?= codex gemini opencode qwen copilot
+.PHONY: agents-test
+agents-test: build temporal ## run tasks with the real programs of AGENTS="codex gemini" and a scripted model; asks npm for each, once
+	@table=$$(mktemp); trap 'cat "$$table"; rm "$$table"' EXIT; export OMOI_AGENTS_TEST="$(AGENTS)" OMOI_AGENTS_OUT="$$table"; \
+	time $(call run-tests,-parallel 2 -run '^TestCodingAgents$$',./internal/e2e)
 
 .PHONY: gapless
 gapless: build temporal ## prove at full size that no event is lost or doubled; OMOI_GAPLESS_SEED=n repeats a run

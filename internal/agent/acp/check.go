@@ -137,16 +137,16 @@ func (d Dialect) trial(ctx context.Context, at trialAt, procs *proc.Runner) (*co
 			return nil, err
 		}
 	}
-	kind, base := d.endpointAt(at.address)
-	kind = strings.ToUpper(kind)
+	environ := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}
+	for name, value := range d.VarsAt(at.address, "omoi-check", "sk-omoi-check") {
+		environ = append(environ, name+"="+value)
+	}
 	env := agent.Env{
 		Config: agentconfig.Config{
 			Workspace: work, Dir: at.dir, Program: at.path, Title: "Say hello", Description: "Say hello.", Grace: 8 * time.Second, ToolTimeout: time.Minute,
 		},
-		Environ: []string{
-			"PATH=" + os.Getenv("PATH"), "HOME=" + home, "MODEL=omoi-check", kind + "_API_KEY=sk-omoi-check", kind + "_BASE_URL=" + base,
-		},
-		Keep: func(string, string) {}, Report: nowhere{}, Doing: &reporter.Activity{}, Procs: procs, Log: slog.New(slog.DiscardHandler),
+		Environ: environ,
+		Keep:    func(string, string) {}, Report: nowhere{}, Doing: &reporter.Activity{}, Procs: procs, Log: slog.New(slog.DiscardHandler),
 	}
 	t, err := Runtime{Dialect: d, Silence: checkSilence}.open(ctx, env)
 	if err != nil {

@@ -92,13 +92,14 @@ func Names() []string { return slices.Sorted(maps.Keys(dialects)) }
 // credential returns the kind of credential that the agent gets.
 func (d Dialect) credential() string { return cmp.Or(task.RuntimeOf(d.Name).Credential, "anthropic") }
 
-// endpointAt returns the kind of credential that sets the endpoint of the model, and its base URL for a server.
-func (d Dialect) endpointAt(address string) (kind, base string) {
-	kind = cmp.Or(d.Endpoint, d.credential())
+// VarsAt returns the variables of a task whose model is at the address of a server.
+func (d Dialect) VarsAt(address, model, key string) Vars {
+	kind := cmp.Or(d.Endpoint, d.credential())
 	if kind == "openai" || kind == "openrouter" {
 		address += "/v1"
 	}
-	return kind, address
+	kind = strings.ToUpper(kind)
+	return Vars{"MODEL": model, kind + "_API_KEY": key, kind + "_BASE_URL": address}
 }
 
 // noCredential is the error of an agent without a credential.

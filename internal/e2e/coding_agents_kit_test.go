@@ -1,0 +1,100 @@
+package e2e_test
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/testkit/npm"
+)
+
+// agentColumns of the table, in their order.
+var agentColumns = []string{"version", "task", "message", "tokens", "cancel", "kill"}
+
+// programOf returns the program of the agent whose tool runs as a process.
+func programOf(t *testing.T, pid int) int {
+	t.Helper()
+	for ; ; pid = parentOf(pid) {
+		require.Greater(t, pid, 1, "no omoi-agent is above the tool")
+		if path.Base(argvOf(parentOf(pid))[0]) == "omoi-agent" {
+			return pid
+		}
+	}
+}
+
+// isGone reports that a process has ended: the command line of one that nobody has waited for is empty.
+func isGone(pid int) bool { return argvOf(pid)[0] == "" }
+
+// table has one row for each program.
+type table struct {
+	mu   sync.Mutex
+	rows []string
+}
+
+// newTable returns a table that is written to the file of a variable when the test ends.
+func newTable(t *testing.T) *table {
+	t.Helper()
+	rows := &table{}
+	t.Cleanup(func() {
+		slices.Sort(rows.rows)
+		text := strings.Join(append([]string{"| agent | " + strings.Join(agentColumns, " | ") + " |", strings.Repeat("|---", len(agentColumns)+1) + "|"}, rows.rows...), "\n") + "\n"
+		t.Log("\n" + text)
+		if file := os.Getenv("OMOI_AGENTS_OUT"); file != "" {
+			require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		}
+	})
+	return rows
+}
+
+func (r *table) add(t *testing.T, a *realAgent) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	cells := []string{a.dialect.Name}
+	for _, name := range agentColumns {
+		cells = append(cells, cmp.Or(a.seen[name], map[bool]string{true: "SKIPPED", false: "-"}[t.Skipped()]))
+	}
+	r.rows = append(r.rows, "| "+strings.Join(cells, " | ")+" |")
+}
+
+// installed returns the folder with an agent's program.
+func installed(t *testing.T, a *realAgent) string {
+	t.Helper()
+	d := a.dialect
+	words := strings.Fields(d.Install)
+	program, err := npm.Program{
+		Folder: d.Name, Package: strings.TrimSuffix(words[len(words)-1], "@"+d.Least), Version: d.Least, Name: d.Program,
+		Works: func(ctx context.Context, path string) bool {
+			version, err := d.Version(ctx, path, t.TempDir(), []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()})
+			return err == nil && version == d.Least
+		},
+	}.Install(t.Context())
+	if err != nil {
+		t.Skipf("SKIPPED: %s %s cannot be installed, so nothing was tested with it: %v", d.Title, d.Least, err)
+	}
+	return filepath.Dir(filepath.Dir(program))
+}
+
+// reachable returns a folder with the same files that sandboxes can read: the user's cache is closed to them.
+func reachable(t *testing.T, modules string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/var/tmp", "omoi-agents-") //nolint:usetesting // most often the device of the cache, so that links are enough
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	require.NoError(t, os.Chmod(dir, 0o755))
+	to := filepath.Join(dir, "node_modules")
+	if exec.CommandContext(t.Context(), "cp", "-al", modules, to).Run() != nil {
+		out, err := exec.CommandContext(t.Context(), "cp", "-a", modules, to).CombinedOutput()
+		require.NoError(t, err, string(out))
+	}
+	return filepath.Join(to, ".bin")
+}

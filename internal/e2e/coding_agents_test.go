@@ -1,0 +1,192 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	apiclient "github.com/omoi-dev/omoi/api/client"
+	"github.com/omoi-dev/omoi/internal/agent/acp"
+	"github.com/omoi-dev/omoi/internal/task"
+	modeltest "github.com/omoi-dev/omoi/internal/testkit/model"
+)
+
+// askedAgents is the variable with the names of the agents whose real programs are tested: they may need the network.
+const askedAgents = "OMOI_AGENTS_TEST"
+
+// realAgent is the real program of a coding agent in an installation of omoi.
+type realAgent struct {
+	*rig
+
+	dialect acp.Dialect
+	seen    map[string]string // results by column of the table
+}
+
+// TestCodingAgents runs tasks with the real programs and a scripted model. It prints one row for each program.
+func TestCodingAgents(t *testing.T) {
+	t.Parallel()
+	names := strings.Fields(os.Getenv(askedAgents))
+	if len(names) == 0 {
+		t.Skip("SKIPPED: the real programs of coding agents are run by make agents-test, which may ask npm for them")
+	}
+	rows := newTable(t)
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, ok := acp.Of(name)
+			require.True(t, ok, "%s is not one of %s", name, acp.Names())
+			a := &realAgent{dialect: d, seen: map[string]string{}}
+			t.Cleanup(func() { rows.add(t, a) })
+			a.seen["version"] = d.Least
+			bin := reachable(t, installed(t, a))
+			a.rig = newRig(t, map[string]string{"PATH": bin + ":" + os.Getenv("PATH"), "OMOI_SANDBOX_ISOLATION": "none"}).up()
+			a.eventually("the worker reports the program", func() bool {
+				hosts, err := a.api.Hosts(t.Context())
+				return err == nil && len(hosts) == 1 && slices.Contains(hosts[0].Agents, name)
+			})
+			computes, cancelled, killed := a.computes(), a.isCancelled(), a.isKilled()
+			computes()
+			cancelled()
+			killed()
+			a.noLeaks()
+		})
+	}
+}
+
+// submitted returns a task for the agent with a model that plays turns, and a folder that test and sandbox share.
+func (a *realAgent) submitted(repo string, model *modeltest.Server, edit ...func(*apiclient.CreateTaskRequest)) task.Task {
+	a.t.Helper()
+	config, err := json.Marshal(map[string]any{"env": a.dialect.VarsAt(model.URL, "scripted-model", "planted-model-key-0123456789"), "continuous": false})
+	require.NoError(a.t, err)
+	return a.submit(repo, config, append([]func(*apiclient.CreateTaskRequest){func(in *apiclient.CreateTaskRequest) {
+		in.Agent, in.Description = a.dialect.Name, "Write binomial.py that prints C(50,25), and run it."
+	}}, edit...)...)
+}
+
+// delivered is the condition of the receipt of a message.
+const delivered = `event_type = 'agent.system_message' AND event_data ->> 'subtype' = 'message'`
+
+// stored counts the events that fit a condition.
+func (a *realAgent) stored(condition string, args ...any) int {
+	a.t.Helper()
+	return a.count(`SELECT count(*) FROM sandbox_events WHERE `+condition, args...)
+}
+
+// shared returns a folder that sandboxes may write.
+func (a *realAgent) shared() string {
+	dir, err := os.MkdirTemp(a.dir, "shared-")
+	require.NoError(a.t, err)
+	require.NoError(a.t, os.Chmod(dir, 0o777))
+	return dir
+}
+
+// pid waits for the number that a tool of a task writes.
+func (a *realAgent) pid(id, file string) (pid int) {
+	a.t.Helper()
+	got := a.until(id, file+" is written", func(t task.Task) bool {
+		raw, _ := os.ReadFile(file)
+		n, err := fmt.Sscanln(string(raw), &pid)
+		return n == 1 && err == nil || t.Status.Final()
+	})
+	require.False(a.t, got.Status.Final(), "%s %s: %s", got.Status, stories(got.Attempts), text(got.ErrorMessage))
+	return pid
+}
+
+// computes submits a task that gets a message while a tool runs, and returns what waits for its end.
+func (a *realAgent) computes() (ends func()) {
+	const told = "Keep the program short."
+	repo, dir := a.repo(), a.shared()
+	later := a.dialect.Steer == acp.SteerAfter
+	hears := func(now bool) func(modeltest.Request) error {
+		return func(r modeltest.Request) error {
+			if r.Says(told) != now {
+				return fmt.Errorf("the request says the message: %t", !now)
+			}
+			return nil
+		}
+	}
+	model := modeltest.New(
+		a.t, modeltest.Turn{Text: "I write it.", Tools: []modeltest.Tool{modeltest.Shell("printf 'import math\\nprint(math.comb(50, 25))\\n' > binomial.py")}, Expect: modeltest.Saying("C(50,25)")},
+		modeltest.Turn{Tools: []modeltest.Tool{modeltest.Shell("echo 1 > " + dir + "/begun; until [ -e " + dir + "/go ]; do sleep 0.1; done; python3 binomial.py")}},
+		modeltest.Turn{Tools: []modeltest.Tool{modeltest.Shell("git add -A && git commit -qm 'Compute C(50,25)' && git push -q origin HEAD && python3 binomial.py")}, Expect: hears(!later)},
+		modeltest.Turn{Text: "The result is {{last_tool_result}}.", Expect: modeltest.Saying(binomialPlain())},
+	)
+	if later {
+		model.Add(modeltest.Turn{Text: "The result is still {{last_tool_result}}.", Expect: hears(true)})
+	}
+	made := a.submitted(repo, model)
+	return func() {
+		a.pid(made.ID, dir+"/begun")
+		sent := a.omoi("send", made.ID, told, "--json")
+		require.Zero(a.t, sent.code, sent.stderr)
+		a.eventually("the message reaches the agent", func() bool {
+			return a.stored(`event_type = 'agent.message_injected'`) == 1 && (a.dialect.Steer != acp.SteerInject || a.stored(delivered) == 1)
+		})
+		require.NoError(a.t, os.WriteFile(dir+"/go", nil, 0o600))
+		a.computed(a.ends(made.ID, task.StatusCompleted), repo, len(model.Requests()))
+	}
+}
+
+// computed holds a completed task against what its agent has to show.
+func (a *realAgent) computed(done task.Task, repo string, requests int) {
+	require.Equal(a.t, 1, done.AttemptCount)
+	require.Contains(a.t, string(done.Result), binomialPlain())
+	show := a.run("git", "-C", repo, "show", text(done.Branch)+":binomial.py")
+	require.Contains(a.t, show.stdout, "math.comb(50, 25)", show.stderr)
+	require.NotEmpty(a.t, text(done.PullURL))
+	require.NotZero(a.t, a.stored(`event_type = 'agent.file_edited' AND event_data ->> 'file_path' = 'binomial.py'`))
+	a.seen["task"] = "C(50,25) = " + binomialPlain()
+	how := map[bool]string{true: "as a prompt", false: "in the turn"}[a.dialect.Steer == acp.SteerAfter]
+	require.Equal(a.t, 1, a.stored(delivered+` AND event_data -> 'metadata' ->> 'delivered' = $1`, how))
+	a.seen["message"] = how
+	a.seen["tokens"] = fmt.Sprintf("%d of %d", a.count(`SELECT (event_data ->> 'input_tokens')::int FROM sandbox_events WHERE event_type = 'agent.completed'`), requests*1000)
+}
+
+// isCancelled submits a task that is cancelled while a tool runs.
+func (a *realAgent) isCancelled() (ends func()) {
+	dir := a.shared()
+	made := a.submitted(a.repo(), modeltest.New(a.t, modeltest.Turn{Tools: []modeltest.Tool{modeltest.Shell("echo $$ > " + dir + "/pid; python3 -c 'import time; time.sleep(1000)'; true")}}))
+	return func() {
+		tool := a.pid(made.ID, dir+"/pid")
+		program := programOf(a.t, tool)
+		cancelled := a.omoi("cancel", made.ID)
+		require.Zero(a.t, cancelled.code, cancelled.stderr)
+		a.ends(made.ID, task.StatusCancelled)
+		a.eventually("tool and program are gone", func() bool { return isGone(tool) && isGone(program) })
+		a.seen["cancel"] = "no process left"
+	}
+}
+
+// isKilled submits a task whose program is killed while a tool runs.
+func (a *realAgent) isKilled() (ends func()) {
+	dir := a.shared()
+	made := a.submitted(a.repo(), modeltest.New(
+		a.t, modeltest.Turn{Text: "The answer is 42.", Tools: []modeltest.Tool{modeltest.Shell("echo one > one; git add one; git commit -qm one")}},
+		modeltest.Turn{Tools: []modeltest.Tool{modeltest.Shell("echo $$ > " + dir + "/pid; python3 -c 'import time; time.sleep(1000)'; true")}},
+		modeltest.Turn{Text: "It is still 42.", Expect: modeltest.Saying("The answer is 42.")},
+	))
+	return func() {
+		tool := a.pid(made.ID, dir+"/pid")
+		require.NoError(a.t, syscall.Kill(programOf(a.t, tool), syscall.SIGKILL))
+		done := a.ends(made.ID, task.StatusCompleted)
+		require.Equal(a.t, 2, done.AttemptCount)
+		require.Equal(a.t, task.ClassInfrastructure, done.Attempts[0].FailureClass)
+		require.True(a.t, isGone(tool))
+		lost := a.stored(`event_type = 'agent.resume_failed'`)
+		require.Equal(a.t, a.dialect.Session == nil, lost == 1, a.resumeFailed())
+		a.seen["kill"] = map[bool]string{true: "new session with a summary", false: "same session"}[lost == 1]
+	}
+}
+
+// resumeFailed returns why an agent could not continue a session; empty: none reported that.
+func (a *realAgent) resumeFailed() (why string) {
+	_ = a.pool.QueryRow(context.Background(), `SELECT event_data ->> 'error' FROM sandbox_events WHERE event_type = 'agent.resume_failed'`).Scan(&why)
+	return why
+}
