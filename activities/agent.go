@@ -233,6 +233,7 @@ func (a *Activities) agentConfig(p place, work task.Work, given map[string]strin
 		SetupTimeout:    work.SetupTimeout,
 		TestCommand:     work.Execution.TestCommand,
 		Contract:        work.Contract,
+		Accepted:        work.AcceptedContract,
 		Env:             a.priced(work, workerEnv(work, a.cfg.Phases[work.PhaseID], given, paths.Workspace, reportsTo{p.row.ID, a.callback(work, api, token)})),
 		ReadsMessages:   work.Execution.ReadsMessages,
 		WaitForMessages: work.Execution.WaitForMessages,

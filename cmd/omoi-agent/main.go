@@ -23,6 +23,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/checkpoints"
 	"github.com/omoi-dev/omoi/internal/agent/claude"
 	"github.com/omoi-dev/omoi/internal/agent/command"
+	"github.com/omoi-dev/omoi/internal/agent/hook"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/salvage"
 	"github.com/omoi-dev/omoi/internal/agent/scripted"
@@ -37,6 +38,7 @@ const usage = `omoi-agent runs a coding agent inside a sandbox of omoi.
   omoi-agent collect --config PATH   collect the work; prints one JSON object
   omoi-agent flush --config PATH     send the remaining events of an ended agent
   omoi-agent checkpoint --config PATH   take the checkpoint of an agent that ended without one
+  omoi-agent hook --dir DIR          check a tool call, which standard input has; exit code 2: refused
   omoi-agent probe --dir DIR         inspect the agent's spool; prints one JSON object
   omoi-agent version
 `
@@ -69,6 +71,8 @@ func start(args []string, out, errs io.Writer) int {
 		return withConfig(args[1:], errs, func(cfg agentconfig.Config, errs io.Writer) int {
 			return afterwards("checkpoint", agent.KeepCheckpoint, cfg, errs)
 		})
+	case "hook":
+		return checkCall(args[1:], errs)
 	case "probe":
 		return probe(args[1:], out, errs)
 	case "version":
@@ -154,8 +158,12 @@ func run(cfg agentconfig.Config, errs io.Writer) int {
 	if err := proc.Adopt(); err != nil {
 		log.Warn("become subreaper failed, orphaned processes may outlive the agent", slog.Any("error", err))
 	}
+	program, err := os.Executable()
+	if err != nil {
+		log.Warn("find omoi-agent failed, not checking tool calls", slog.Any("error", err))
+	}
 	code, err := agent.Run(ctx, cfg, agent.Deps{
-		Runtimes: runtimes(), Procs: &proc.Runner{}, Log: log, Version: version(), Output: errs,
+		Runtimes: runtimes(), Procs: &proc.Runner{}, Log: log, Version: version(), Program: program, Output: errs,
 	})
 	if err != nil {
 		log.Error("run agent failed", slog.Any("error", err))
@@ -194,6 +202,16 @@ func collect(cfg agentconfig.Config, out, errs io.Writer) int {
 	}
 	found.Unkept = checkpoints.Unfinished(dir)
 	return printJSON(out, errs, found)
+}
+
+// checkCall is the hook before a tool call. Without its folder, the call runs unchecked.
+func checkCall(args []string, errs io.Writer) int {
+	dir, ok := option(args, "dir")
+	if !ok {
+		_, _ = io.WriteString(errs, usage)
+		return hook.ExitUnchecked
+	}
+	return hook.Run(dir, os.Stdin, errs)
 }
 
 func probe(args []string, out, errs io.Writer) int {

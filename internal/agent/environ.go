@@ -16,9 +16,9 @@ import (
 
 // environ returns the environment of the agent's program and its commands: a clean environment, the variables that
 // legacy workers read, and the variables of the configuration, which override both. The sandbox token is not included.
-func environ(cfg agentconfig.Config, resume *Resume, restored string) []string {
+func environ(cfg agentconfig.Config, resume *Resume, restored, hooked string) []string {
 	env := map[string]string{
-		"PATH": cmp.Or(os.Getenv("PATH"), "/usr/local/bin:/usr/bin:/bin"), "HOME": cmp.Or(os.Getenv("HOME"), filepath.Join(cfg.Dir, "home")),
+		"PATH": cmp.Or(os.Getenv("PATH"), "/usr/local/bin:/usr/bin:/bin"), "HOME": home(cfg),
 		"SANDBOX_ID": cfg.SandboxID, "TASK_ID": cfg.TaskID, "AGENT_ID": agentID(cfg), "IS_SANDBOX": "1",
 		"WORKSPACE_PATH": cfg.Workspace, "CWD": cfg.Workspace, "EXECUTION_MODE": cmp.Or(cfg.Mode, "implementation"),
 		"CONTINUOUS_MODE": strconv.FormatBool(cfg.Continuous), "TICKET_TITLE": cfg.Title, "TICKET_DESCRIPTION": cfg.Description,
@@ -34,12 +34,19 @@ func environ(cfg agentconfig.Config, resume *Resume, restored string) []string {
 	if strings.HasPrefix(cfg.APIURL, "http") { // a socket or mailbox is of no use to a program
 		env["CALLBACK_URL"], env["OMOIOS_API_URL"] = cfg.APIURL, cfg.APIURL
 	}
+	if hooked != "" {
+		env["OMOI_HOOK"] = hooked
+	}
 	if restored != "" {
 		env["OMOI_RESTORED"] = restored
 	}
 	maps.Copy(env, cfg.Env)
 	maps.Copy(env, resumeEnv(cfg, resume))
 	return Environ(env)
+}
+
+func home(cfg agentconfig.Config) string {
+	return cmp.Or(os.Getenv("HOME"), filepath.Join(cfg.Dir, "home"))
 }
 
 // Environ returns variables as NAME=value, sorted by name.

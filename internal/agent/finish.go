@@ -122,7 +122,7 @@ func (s *session) setup(ctx context.Context) error {
 	s.report.Emit(event.AgentSetupStarted, map[string]any{"command": s.cfg.Setup})
 	done := s.doing.Tool("setup")
 	res, err := s.deps.Procs.Run(ctx, proc.Command{
-		Args: Shell(s.cfg.Setup), Dir: s.cfg.Workspace, Env: environ(s.cfg, nil, ""), Timeout: s.cfg.SetupTimeout,
+		Args: Shell(s.cfg.Setup), Dir: s.cfg.Workspace, Env: environ(s.cfg, nil, "", ""), Timeout: s.cfg.SetupTimeout,
 		Output: s.deps.Output,
 	})
 	done()

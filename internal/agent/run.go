@@ -40,6 +40,8 @@ type Deps struct {
 	Procs    *proc.Runner
 	Log      *slog.Logger
 	Version  string
+	// Program is the path of omoi-agent, which is also the hook; empty: tool calls are not checked.
+	Program string
 	// Output gets the output of the setup step; may be nil.
 	Output io.Writer
 }
@@ -255,7 +257,7 @@ func (s *session) work(ctx context.Context, wg *sync.WaitGroup) (res Result, err
 	s.box, err = inbox.New(inbox.Config{
 		UsedFile: filepath.Join(s.cfg.Dir, "used_messages"), Turn: s.doing.Turn,
 		// The program of the command runtime may poll for messages. omoi-agent then receives interrupts only.
-		InterruptsOnly: task.RuntimeOf(s.cfg.Runtime).Input == task.InputCommand && !s.cfg.ReadsMessages,
+		InterruptsOnly: s.deaf(), Allow: s.allow,
 	}, s.line, s.report, s.deps.Log)
 	if err != nil {
 		return Result{}, Failure(task.ClassNone, err)
@@ -263,14 +265,21 @@ func (s *session) work(ctx context.Context, wg *sync.WaitGroup) (res Result, err
 	wg.Go(func() { s.box.Run(ctx) })
 	defer s.follow(ctx)()
 	s.openCheckpoints(ctx, wg)
+	hooked, unhook := s.openHook(ctx)
+	defer unhook()
 	restored := s.restoredNotice()
 	env := Env{
-		Config: s.cfg, SessionID: s.marks.SessionID, Done: s.marks.Done, Environ: environ(s.cfg, s.resume, restored),
+		Config: s.cfg, SessionID: s.marks.SessionID, Done: s.marks.Done, Environ: environ(s.cfg, s.resume, restored, hooked), Hook: hooked,
 		Resume: s.resume, Keep: s.keep.Follow,
 		Report: &outcomes{Reporter: s.report, session: s}, Line: s.line, Inbox: s.box, Doing: s.doing, Procs: s.deps.Procs,
 		Files: s.files, Log: s.deps.Log, Restored: restored, Leftovers: s.leftovers(),
 	}
 	return rt.Run(ctx, env)
+}
+
+// deaf reports that omoi-agent gets no messages for the program.
+func (s *session) deaf() bool {
+	return task.RuntimeOf(s.cfg.Runtime).Input == task.InputCommand && !s.cfg.ReadsMessages
 }
 
 // leftovers returns the keeper of an agent that changes code; nil: omoi commits nothing.

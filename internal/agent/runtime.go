@@ -50,6 +50,8 @@ type Env struct {
 	// Leftovers commits what the agent leaves uncommitted; nil: omoi commits nothing.
 	Leftovers *leftovers.Keeper
 	Log       *slog.Logger
+	// Hook is the shell command that checks a tool call before it runs; empty: calls are not checked.
+	Hook string
 	// Restored is a notice for the agent about the restored checkpoint, or about a session that is not of the moment of the files; empty:
 	// there is nothing to say.
 	Restored string

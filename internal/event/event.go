@@ -56,7 +56,8 @@ const (
 	Changes
 	// Spec marks events about the progress of a run by phases.
 	Spec
-	// Background marks events that come without an act of the agent, so that an agent that waits still waits after them.
+	// Background marks events that come without an act of the agent, or later than it, so that an agent that waits still waits
+	// after them.
 	Background
 	// ByAgent marks events of omoi-agent.
 	ByAgent

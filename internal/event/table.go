@@ -13,6 +13,9 @@ const (
 	AgentUserMessage          = "agent.user_message"
 	AgentToolUse              = "agent.tool_use"
 	AgentToolCompleted        = "agent.tool_completed"
+	AgentToolRefused          = "agent.tool_refused"
+	AgentToolAllowed          = "agent.tool_allowed"
+	AgentToolUnchecked        = "agent.tool_unchecked"
 	AgentToolResult           = "agent.tool_result"
 	AgentUserToolResult       = "agent.user_tool_result"
 	AgentSubagentInvoked      = "agent.subagent_invoked"
@@ -77,6 +80,9 @@ var table = [...]Entry{
 	{AgentUserMessage, Work | anyone},
 	{AgentToolUse, Work | Answered | anyone},
 	{AgentToolCompleted, Work | Answered | Changes | anyone},
+	{AgentToolRefused, Background | ByAgent},
+	{AgentToolAllowed, Background | ByAgent},
+	{AgentToolUnchecked, Background | ByAgent | worker},
 	{AgentToolResult, Work | Changes | anyone},
 	{AgentUserToolResult, Work | anyone},
 	{AgentSubagentInvoked, Work | anyone},

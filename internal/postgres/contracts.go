@@ -85,6 +85,6 @@ func agreed(work *task.Work, row db.WorkRow) error {
 		return err
 	}
 	c := taskcontract.Of(newest, row.Task.ExecutionConfig, row.Settings)
-	work.Contract, work.Execution.TestCommand = c.Prompt(), c.Accepted.TestCommand
+	work.Contract, work.Execution.TestCommand, work.AcceptedContract = c.Prompt(), c.Accepted.TestCommand, jsonOf(c.Accepted)
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 // Command is a program with its arguments, as a shell command runs it.
 type Command struct {
 	Words    []string // the program and its arguments, without quotes; $HOME stays, another variable or substitution is "$"
+	Piped    bool     // its input is the output of the command before
 	wrappers []string // distinct programs that run it, outermost first, for example timeout
 }
 
@@ -37,9 +38,20 @@ func commandsAt(text string, nested int) (list []Command) {
 	if err != nil {
 		return nil
 	}
+	piped := map[syntax.Command]bool{}
 	syntax.Walk(file, func(node syntax.Node) bool {
-		if call, ok := node.(*syntax.CallExpr); ok && len(call.Args) > 0 {
-			list = append(list, unwrapped(call.Args, nested)...)
+		switch node := node.(type) {
+		case *syntax.BinaryCmd:
+			piped[node.Y.Cmd] = node.Op == syntax.Pipe || node.Op == syntax.PipeAll
+		case *syntax.CallExpr:
+			if len(node.Args) == 0 {
+				break
+			}
+			found := unwrapped(node.Args, nested)
+			if len(found) > 0 {
+				found[0].Piped = piped[node]
+			}
+			list = append(list, found...)
 		}
 		return len(list) <= maxCommands
 	})
@@ -79,11 +91,11 @@ func plainWord(parts []syntax.WordPart) string {
 	for _, part := range parts {
 		switch part := part.(type) {
 		case *syntax.Lit:
-			b.WriteString(strings.ReplaceAll(part.Value, `\`, ""))
+			b.WriteString(quoted(strings.HasPrefix(part.Value, `\`), strings.ReplaceAll(part.Value, `\`, "")))
 		case *syntax.SglQuoted:
-			b.WriteString(part.Value)
+			b.WriteString(quoted(true, strings.ReplaceAll(part.Value, "$HOME", "$")))
 		case *syntax.DblQuoted:
-			b.WriteString(plainWord(part.Parts))
+			b.WriteString(quoted(true, plainWord(part.Parts)))
 		case *syntax.ParamExp:
 			b.WriteString(home(part))
 		default:
@@ -93,6 +105,15 @@ func plainWord(parts []syntax.WordPart) string {
 	return b.String()
 }
 
+// quoted returns a part of a word, in which a quoted ~ is a name and not the home folder.
+func quoted(is bool, part string) string {
+	if is && strings.HasPrefix(part, "~") {
+		return "./" + part
+	}
+	return part
+}
+
+// home returns the word of a parameter.
 func home(of *syntax.ParamExp) string {
 	if of.Param != nil && of.Param.Value == "HOME" && of.Index == nil && of.Slice == nil && of.Repl == nil && of.Exp == nil && !of.Excl && !of.Length {
 		return "$HOME"
@@ -133,6 +154,18 @@ func isExec(word string) bool { return word == "-exec" || word == "-execdir" }
 // Line returns the words of a command without texts such as a commit message.
 func (c Command) Line() string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(c.Words), func(word string) bool { return strings.ContainsAny(word, " \t\n") }), " ")
+}
+
+// Line returns a command line of a program and its arguments.
+func Line(args ...string) string {
+	words := make([]string, len(args))
+	for i, arg := range args {
+		words[i] = arg
+		if quoted, err := syntax.Quote(arg, syntax.LangPOSIX); err == nil {
+			words[i] = quoted
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // OneOf returns the name with which one of the commands begins, with or without a wrapper. Empty: none.

@@ -24,13 +24,14 @@ func TestIn(t *testing.T) {
 		`find . -name '*.go' -exec rm {} \;`:                         {"rm {} ;"},
 		"timeout 60":                                                 {"timeout 60"},
 		`rm -r "$HOME/x" $HOME/y ${HOME} ${HOME%/*} ~/z`:             {"rm -r $HOME/x $HOME/y $HOME $ ~/z"},
-		"A=1":                                 nil,
-		"echo 'open":                          nil,
-		"if then":                             nil,
-		"git push --force; echo $(":           nil,
-		"ls" + strings.Repeat(" ", maxParsed): nil,
-		strings.Repeat("ls;", maxCommands+1):  nil,
-		strings.Repeat("sudo ", maxParsed/6) + "ls": {"ls"},
+		`rm -r "~" '~/x' \~ '$HOME' a~`:                              {"rm -r ./~ ./~/x ./~ $ a~"},
+		"A=1":                                                        nil,
+		"echo 'open":                                                 nil,
+		"if then":                                                    nil,
+		"git push --force; echo $(":                                  nil,
+		"ls" + strings.Repeat(" ", maxParsed):                        nil,
+		strings.Repeat("ls;", maxCommands+1):                         nil,
+		strings.Repeat("sudo ", maxParsed/6) + "ls":                  {"ls"},
 	} {
 		var got []string
 		for _, c := range In(text) {

@@ -49,13 +49,15 @@ type history struct {
 	wentOn  bool   // the agent worked on after a completion without a user's message
 
 	calls map[string]*step
-	known map[any]bool
-	moved map[same]*series
-	net   map[string]uint64 // sum of Edit.balance by file
+	// decided has the calls that omoi refused before they ran, or that a user allowed once.
+	decided map[string]bool
+	known   map[any]bool
+	moved   map[same]*series
+	net     map[string]uint64 // sum of Edit.balance by file
 }
 
 func newHistory(s *Subject) *history {
-	t := &history{Subject: s, calls: map[string]*step{}, known: map[any]bool{}, moved: map[same]*series{}, net: map[string]uint64{}}
+	t := &history{Subject: s, calls: map[string]*step{}, decided: map[string]bool{}, known: map[any]bool{}, moved: map[same]*series{}, net: map[string]uint64{}}
 	t.steps = make([]*step, 0, len(s.Events)/3)
 	for i := range s.Events {
 		t.take(&s.Events[i])
@@ -69,6 +71,8 @@ func (t *history) take(e *Event) {
 		t.end = nil
 	}
 	switch {
+	case e.Type == event.AgentToolRefused, e.Type == event.AgentToolAllowed:
+		t.decided[e.Call] = e.Call != ""
 	case e.Sender != "":
 		t.told(e)
 	case e.Edit != nil:

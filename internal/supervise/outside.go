@@ -77,7 +77,7 @@ func edits(t *history, s Settings, confidence float64, which string, wrong func(
 	var seen []int64
 	for i := range t.Events {
 		e := &t.Events[i]
-		if e.Edit == nil || !t.left(e.Path) || !wrong(e) || taskcontract.Covers(s.Ignored, e.Path) {
+		if e.Edit == nil || t.decided[e.Call] || !t.left(e.Path) || !wrong(e) || taskcontract.Covers(s.Ignored, e.Path) {
 			continue
 		}
 		seen = append(seen, e.Sequence)
@@ -107,7 +107,7 @@ func counted(n int, noun string) string {
 func forbidden(t *history, c part) *Finding {
 	for _, st := range slices.Backward(t.steps) {
 		name := shellcmd.OneOf(st.use.commands, c.ForbiddenCommands...)
-		if name == "" {
+		if name == "" || t.decided[st.use.Call] {
 			continue
 		}
 		return &Finding{

@@ -113,6 +113,8 @@ func (r *reader) fill(e *Event, f *fields) bool {
 	switch e.Type {
 	case event.AgentToolUse, event.AgentSubagentInvoked, event.AgentSkillInvoked:
 		r.used(e, f)
+	case event.AgentToolRefused, event.AgentToolAllowed:
+		e.Call = f.ToolUseID
 	case event.AgentToolCompleted:
 		return r.completed(e, f)
 	case event.AgentToolResult, event.AgentUserToolResult:

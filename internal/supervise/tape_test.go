@@ -57,6 +57,9 @@ func (t *tape) result(answer string, failed bool) *tape {
 // id returns the ID of the newest call.
 func (t *tape) id() string { return fmt.Sprintf("toolu_%04d", t.calls) }
 
+// decided reports what the hook decided about the newest call.
+func (t *tape) decided(kind string) *tape { return t.add(kind, map[string]any{"tool_use_id": t.id()}) }
+
 func (t *tape) bash(command, answer string) *tape {
 	return t.call("Bash", map[string]any{"command": command}, answer, false)
 }

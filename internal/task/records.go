@@ -42,6 +42,8 @@ type Work struct {
 
 	Execution Execution
 	Contract  string // task contract in sentences; empty: nothing is known
+	// AcceptedContract is the accepted part of the task contract, a JSON object.
+	AcceptedContract json.RawMessage
 	// Unreadable reports that variables of env cannot be decrypted by this process and are left out; nil: none.
 	Unreadable error
 	// Setup is the project's setup command with its limit; zero: the default.

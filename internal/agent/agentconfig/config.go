@@ -3,6 +3,7 @@
 package agentconfig
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -71,6 +72,9 @@ type Config struct {
 	TestCommand string `json:"test_command,omitempty"`
 	// Contract is the task contract in sentences, for the agent's prompt; empty: nothing is known.
 	Contract string `json:"contract,omitempty"`
+	// Accepted is the part of the task contract that users accepted, a JSON object, by which the hook refuses tool calls. Empty:
+	// nothing is known.
+	Accepted json.RawMessage `json:"accepted_contract,omitempty"`
 	// Env overrides the environment of the agent's program. Legacy workers rely on it.
 	Env map[string]string `json:"env,omitempty"`
 

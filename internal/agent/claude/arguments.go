@@ -2,6 +2,7 @@ package claude
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +12,7 @@ import (
 const (
 	DefaultTools = "Read,Write,Edit,Bash,Glob,Grep,Task,Skill"
 	defaultMode  = "acceptEdits"
+	hookSeconds  = 10 // after which the program runs a call unchecked
 )
 
 // arguments returns the program's command line. The command line contains neither secrets nor texts of the task, which
@@ -38,8 +40,20 @@ func (t *talk) arguments() []string {
 			args = append(args, flag[0], flag[1])
 		}
 	}
+	if env.Hook != "" {
+		args = append(args, "--settings", hooks(env.Hook))
+	}
 	allowed, refused := tools(vars)
 	return append(args, "--disallowedTools", strings.Join(refused, ","), "--allowedTools", strings.Join(allowed, ","))
+}
+
+// hooks returns the settings with the hook that checks the tools which run commands and change files.
+func hooks(command string) string {
+	settings, _ := json.Marshal(map[string]any{"hooks": map[string]any{"PreToolUse": []any{map[string]any{ //nolint:errchkjson // of texts
+		"matcher": "Bash|Edit|MultiEdit|Write|NotebookEdit",
+		"hooks":   []any{map[string]any{"type": "command", "command": command, "timeout": hookSeconds}},
+	}}}})
+	return string(settings)
 }
 
 // turnsLeft returns the maximum number of turns of the next input: that of an iteration in continuous mode, else the

@@ -39,6 +39,8 @@ type Message struct {
 	// SenderKind and SenderID are the sender if it is not a user: guardian, system, or agent with its sandbox ID.
 	SenderKind string `json:"sender_kind,omitempty"`
 	SenderID   string `json:"sender_id,omitempty"`
+	// Allows is the ID of a refusal whose tool call a user allows once; empty: the message allows none.
+	Allows string `json:"allows,omitempty"`
 	// Repeated reports that an earlier process had the message and died before [Inbox.Used]; it may have used the
 	// message.
 	Repeated bool `json:"-"`
@@ -77,6 +79,9 @@ type Config struct {
 	Turn       func() int    // returns the agent's turn, for receipts; nil: 0
 
 	InterruptsOnly bool // another taker gets the other messages
+
+	// Allow gets the refusal of a won message that allows one, before the message is handed out; may be nil.
+	Allow func(refusal string)
 }
 
 // Inbox holds received messages until they are used. An Inbox is safe for concurrent use.
@@ -325,6 +330,9 @@ func (b *Inbox) Answered() []string {
 func (b *Inbox) handOut(m Message) {
 	if err := b.used.win(m.ID); err != nil {
 		b.log.Warn("save claimed message failed, a restart may drop the message", slog.Any("error", err))
+	}
+	if m.Allows != "" && b.cfg.Allow != nil {
+		b.cfg.Allow(m.Allows)
 	}
 	b.taken++
 	turn := 0

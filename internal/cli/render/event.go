@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -133,6 +134,12 @@ func (l *Lines) rest(e event.Event, d data) (what, text string, more []string) {
 		return "waiting", l.waits(), nil
 	case event.AgentMessageInjected:
 		return l.Yellow("injected"), OneLine(d.text("content"), textWidth), nil
+	case event.AgentToolRefused:
+		return l.refused(e, d)
+	case event.AgentToolAllowed:
+		return l.Yellow("allowed"), OneLine(cmp.Or(d.text("command"), d.text("file_path")), textWidth), nil
+	case event.AgentToolUnchecked:
+		return l.Yellow("unchecked"), OneLine(d.text("error"), textWidth), nil
 	case event.AgentInterrupted:
 		return l.Yellow("interrupt"), OneLine(d.text("reason"), textWidth), nil
 	case event.AgentShutdown:
@@ -168,6 +175,11 @@ func (l *Lines) rest(e event.Event, d data) (what, text string, more []string) {
 	delete(d, "sandbox_id")
 	delete(d, "agent_id")
 	return OneLine(e.Type, 40), l.Dim(d.pairs()), nil
+}
+
+// refused returns the lines of a call that omoi refused.
+func (l *Lines) refused(_ event.Event, d data) (what, text string, more []string) {
+	return l.Red("refused"), OneLine(cmp.Or(d.text("command"), d.text("file_path")), textWidth), []string{l.Dim(OneLine(d.text("reason"), textWidth))}
 }
 
 // retries returns the line of a request to the model that Claude Code repeats. Other messages of a program about itself are not

@@ -54,6 +54,7 @@ type Message struct {
 
 	SenderKind string `json:"sender_kind,omitempty"`
 	SenderID   string `json:"sender_id,omitempty"`
+	Allows     string `json:"allows,omitempty"`
 }
 
 // Fault says what to do with the n-th batch, from 1.

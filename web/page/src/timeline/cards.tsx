@@ -69,6 +69,10 @@ function Stopped(): ReactNode {
   return <span className="muted">{useContext(Outcome) === "cancelled" ? "ended by the cancel: " : "stopped: "}</span>;
 }
 
+const refused: Maker = (f) => ({
+  label: "Refused", tone: "fail", main: <>{mono(f.text("command", "file_path"))}<span className="muted"> · {line(f.text("reason"))}</span></>,
+});
+
 const toolEnd: Maker = (f) => ({
   label: f.text("tool") || "tool result",
   main: <>{mono(about(f.object("tool_input")) || f.text("result").split("\n", 1)[0]!)}<span className="muted small"> result only</span></>,
@@ -182,6 +186,9 @@ const makers: Record<string, Maker> = {
   "agent.tool_use": tool,
   "agent.skill_invoked": tool,
   "agent.subagent_invoked": (f, event, ends) => ({ ...tool(f, event, ends), label: "Subagent", main: <Text of={`${f.text("subagent_type")}: ${f.text("subagent_description")}`} /> }),
+  "agent.tool_refused": refused,
+  "agent.tool_allowed": (f) => ({ label: "Allowed once", tone: "person", main: mono(f.text("command", "file_path")) }),
+  "agent.tool_unchecked": failure("Not checked"),
   "agent.tool_completed": toolEnd,
   "agent.tool_result": toolEnd,
   "agent.user_tool_result": toolEnd,

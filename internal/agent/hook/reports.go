@@ -1,0 +1,104 @@
+package hook
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent/statefile"
+	"github.com/omoi-dev/omoi/internal/wait"
+)
+
+const (
+	reportsName = "reports" // events that are not in the spool yet, one file each
+	allowedName = "allowed" // what a user allowed once, one empty file each
+	lookEvery   = 200 * time.Millisecond
+)
+
+// stored is an event of the hook.
+type stored struct {
+	Type string         `json:"type"`
+	Data map[string]any `json:"data"`
+}
+
+// reportName returns a name that sorts by time.
+func reportName() string { return fmt.Sprintf("%020d-%s.json", time.Now().UnixNano(), suffix()) }
+
+func suffix() string {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// digest identifies a call by its tool, and its command or file.
+func digest(c Call) string {
+	sum := sha256.Sum256([]byte(c.Tool + "\x00" + c.command() + "\x00" + c.file()))
+	return hex.EncodeToString(sum[:8])
+}
+
+// Open writes the limits for the hook.
+func Open(dir string, l Limits) error {
+	for _, name := range []string{reportsName, allowedName} {
+		if err := os.MkdirAll(filepath.Join(folder(dir), name), 0o700); err != nil {
+			return fmt.Errorf("create the folder of the hook: %w", err)
+		}
+	}
+	return statefile.Save(filepath.Join(folder(dir), limitsName), l)
+}
+
+// Forward emits the reports of the hook until ctx ends, and then those that are left.
+func Forward(ctx context.Context, dir string, emit func(eventType string, data map[string]any)) {
+	for wait.For(ctx, lookEvery) == nil {
+		forward(dir, emit)
+	}
+	forward(dir, emit)
+}
+
+func forward(dir string, emit func(eventType string, data map[string]any)) {
+	at := filepath.Join(folder(dir), reportsName)
+	entries, _ := os.ReadDir(at) // sorted; without the folder there are none
+	for _, e := range entries {
+		path := filepath.Join(at, e.Name())
+		var s stored
+		if !strings.HasSuffix(path, ".json") { // not written to its end
+			continue
+		}
+		if statefile.Load(path, &s) && s.Type != "" {
+			emit(s.Type, s.Data)
+		}
+		_ = os.Remove(path)
+	}
+}
+
+// idForm is the form of the ID of a refusal: the digest of the call, and a random suffix.
+var idForm = regexp.MustCompile(`^[0-9a-f]{16}-[0-9a-f]{8}$`)
+
+// Allow lets the call of a refusal run once.
+func Allow(dir, refusal string) error {
+	if !idForm.MatchString(refusal) {
+		return fmt.Errorf("%q is not the ID of a refusal", refusal)
+	}
+	f, err := os.OpenFile(filepath.Join(folder(dir), allowedName, refusal), os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("store what a user allowed: %w", err)
+	}
+	return f.Close()
+}
+
+// takeAllowed uses up what a user allowed for a call; empty: nothing. Of calls at the same time, one takes it.
+func takeAllowed(dir, what string) (refusal string) {
+	found, _ := filepath.Glob(filepath.Join(folder(dir), allowedName, what+"-*"))
+	for _, path := range found {
+		if os.Remove(path) == nil {
+			return filepath.Base(path)
+		}
+	}
+	return ""
+}
