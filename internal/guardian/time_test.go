@@ -25,6 +25,8 @@ func TestASlowModelKeepsNoJudgementFromBeingStored(t *testing.T) {
 	w := newWorld(t)
 	box := w.atWork(1)[0]
 	w.loops(box)
+	w.exec(`UPDATE sandbox_events SET event_type = 'agent.file_edited', event_data = '{"file_path": "a_test.go", "full_diff": "@@ -1 +1 @@\n+x"}'
+		WHERE sandbox_id = $1 AND sequence = 1`, box) // of a test, so that the model is asked
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	m := &patient{}

@@ -11,7 +11,11 @@ import (
 func edited(e *Event, f *fields) {
 	e.Call, e.Path = f.ToolUseID, f.Path
 	e.Edit = &Edit{Change: f.Change, Added: f.Added, Removed: f.Removed, judges: taskcontract.Judges(f.Path)}
-	e.Edit.lines(cmp.Or(f.Diff, f.Preview), configuring.MatchString(f.Path))
+	diff := cmp.Or(f.Diff, f.Preview)
+	e.Edit.lines(diff, configuring.MatchString(f.Path))
+	if strings.Contains(diff, "@@") { // a preview may say why there is no diff
+		e.Edit.diff = diff
+	}
 }
 
 // lines reads a unified diff. Digests are sums over lines, so that an edit and its reversal cancel out in any order.

@@ -80,14 +80,14 @@ func failing(t *history, s Settings) *Finding {
 // of these, only edits of files that the output names count, because they show that the agent works on the failures.
 func attempted(t *history, runs []*step, s Settings) int {
 	from, to := runs[0].use.Sequence, runs[len(runs)-1].use.Sequence
-	edits, old := 0, true
+	edits, old, output := 0, true, strings.ToLower(runs[0].tests.Output)
 	for i := range t.Events {
 		e := &t.Events[i]
 		switch {
 		case e.Edit == nil || e.Sequence > to || t.byGit(e.Call) || taskcontract.Covers(s.Ignored, e.Path):
 		case e.Sequence < from:
 			old = false
-		case !old || names(runs[0].tests.Output, e.Path):
+		case !old || names(output, e.Path):
 			edits++
 		}
 	}

@@ -15,7 +15,7 @@ import (
 type Line struct {
 	Event int64  `json:"event"`
 	AgoS  int64  `json:"ago_s"`
-	Kind  string `json:"kind"` // said, thought, did, answer, error, edit, tests, told or end
+	Kind  string `json:"kind"` // said, thought, did, answer, error, edit, tests, told, stop or end
 	Text  string `json:"text"`
 }
 
@@ -51,14 +51,22 @@ func lineOf(e *Event) (Line, bool) {
 		l.Kind = "error"
 	case e.Type == event.AgentToolResult, e.Type == event.AgentUserToolResult:
 		l.Kind = "answer"
+	case e.Stop != "" && !slices.Contains(usual, e.Stop):
+		l.Kind = "stop"
 	default:
 		return l, false
 	}
 	if e.Tests != nil && e.Type != event.AgentToolCompleted {
 		l.Kind, l.Text = "tests", testLine(e)
 	}
+	if e.Stop != "" {
+		l.Text = strings.TrimSpace(e.Stop + ". " + l.Text)
+	}
 	return l, l.Text != "" || l.Kind == "end"
 }
+
+// usual are the reasons for which a model ends each message.
+var usual = []string{"end_turn", "tool_use", "stop_sequence"} //nolint:gochecknoglobals // a table
 
 func editLine(e *Event) string {
 	return fmt.Sprintf("%s: %s, +%d -%d", e.Path, e.Edit.Change, e.Edit.Added, e.Edit.Removed)

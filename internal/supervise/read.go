@@ -58,6 +58,7 @@ type fields struct {
 	Output  string `json:"final_output"`
 	Success *bool  `json:"success"`
 	Passed  *bool  `json:"validation_passed"`
+	Stop    string `json:"stop_reason"`
 
 	Path    string `json:"file_path"`
 	OldPath string `json:"old_path"`
@@ -87,7 +88,7 @@ type usage struct {
 func (r *reader) row(row *event.Event) {
 	var f fields
 	_ = json.Unmarshal(row.Data, &f)
-	e := Event{Sequence: row.Sequence, Type: row.Type, Age: max(r.now.Sub(row.CreatedAt), 0)}
+	e := Event{Sequence: row.Sequence, Type: row.Type, Age: max(r.now.Sub(row.CreatedAt), 0), Stop: cut(f.Stop, maxCommand)}
 	if event.ClassOf(row.Type) == event.ClassHeartbeat {
 		r.s.Beat = &Beat{
 			Sequence: e.Sequence, Age: e.Age, Status: f.Status, Tool: f.Current,

@@ -89,11 +89,11 @@ func (a *Analysis) Label() Label {
 	return ""
 }
 
-// Analyze applies the rules, then the model m, if it is not nil. If the model fails, the analysis of the rules stays
+// Analyze applies the rules, then the model m, if it is not nil and the rules have not settled it. If the model fails, the analysis of the rules stays
 // and Trouble says why.
 func Analyze(ctx context.Context, s Subject, settings Settings, m Model) Analysis {
 	rules := Rules(s, settings)
-	if m == nil {
+	if m == nil || rules.settled(&s) {
 		return rules
 	}
 	said, err := m.Judge(ctx, s, rules)

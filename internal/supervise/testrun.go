@@ -67,7 +67,7 @@ func testsOf(text string, failed bool) *TestRun {
 		lines[i] = sentenceOf(line)
 	}
 	run.Which = digest(strings.Join(append(lines, says(text)), "\n"))
-	run.Output = strings.ToLower(text[max(0, len(text)-maxOutput):])
+	run.Output = text[max(0, len(text)-maxOutput):]
 	return run
 }
 

@@ -86,6 +86,7 @@ type Event struct {
 	CostUSD float64 `json:"cost_usd,omitempty"` // total so far
 	Tokens  int64   `json:"tokens,omitempty"`   // total so far
 	Success bool    `json:"success,omitempty"`  // of a completion
+	Stop    string  `json:"stop,omitempty"`     // why a model or an agent stopped
 	Sender  string  `json:"sender,omitempty"`   // user, guardian, system or program
 }
 
@@ -94,7 +95,7 @@ type TestRun struct {
 	Passed  bool   `json:"passed"`
 	Failing int    `json:"failing,omitempty"` // number of failed tests that the output names
 	Which   uint64 `json:"which,omitempty"`   // digest of the failures
-	Output  string `json:"output,omitempty"`  // of a failed run: end of the output in lower case
+	Output  string `json:"output,omitempty"`  // of a failed run: end of the output
 }
 
 // Edit is a change of one file.
@@ -105,6 +106,7 @@ type Edit struct {
 	Plus    uint64 `json:"plus,omitempty"`  // digest of the added lines
 	Minus   uint64 `json:"minus,omitempty"` // digest of the removed lines
 	judges  bool   // of a file by which tests judge
+	diff    string // unified; empty: unknown
 }
 
 // Verdict is the result of an analysis.
@@ -149,7 +151,7 @@ type Analysis struct {
 	Findings []Finding `json:"findings" doc:"Rules that matched, strongest first, also those too weak to steer."`
 	Evidence []int64   `json:"evidence" doc:"Sequences of the events that support the verdict."`
 	Model    *Opinion  `json:"model,omitempty" doc:"Opinion of the model, also where a rule decided. Absent: no model gave one."`
-	Trouble  string    `json:"trouble,omitempty" doc:"Why a configured model gave no opinion. Absent: it gave one, or none is configured."`
+	Trouble  string    `json:"trouble,omitempty" doc:"Why a model that was asked gave no opinion. Absent: it gave one, or none was asked."`
 	Use      ModelUse  `json:"model_use,omitzero" doc:"Calls of the model and their cost. Absent: no call."`
 	Context  Context   `json:"context" doc:"The trajectory of the agent in short."`
 	Seen     Seen      `json:"seen" doc:"Range of the events that were read."`

@@ -166,6 +166,27 @@ func TestModel_Score(t *testing.T) {
 	require.Less(t, suspicious.Whole.Precision(), 0.7)
 }
 
+// blind is a model that counts what it is shown without a diff.
+type blind struct{ shown, without int }
+
+func (m *blind) Judge(_ context.Context, s supervise.Subject, a supervise.Analysis) (supervise.Analysis, error) {
+	m.shown++
+	if len(supervise.Changes(&s)) == 0 {
+		m.without++
+	}
+	return a, nil
+}
+
+// A model can see the diffs of all trajectories that cheat.
+func TestModel_SeesDiffs(t *testing.T) {
+	t.Parallel()
+	list := slices.DeleteFunc(recorded(t), func(t corpus.Trajectory) bool { return t.Label != supervise.LabelCheating })
+	m := &blind{}
+	corpus.Model(t.Context(), "blind", list, supervise.DefaultSettings(), m)
+	require.Equal(t, blind{shown: len(list)}, *m)
+	require.NotEmpty(t, list)
+}
+
 func TestParse_Invalid(t *testing.T) {
 	t.Parallel()
 	const event = "\n" + `{"n":1,"ms":0,"type":"agent.started"}`

@@ -91,7 +91,7 @@ func (a *answer) agrees() error {
 	return nil
 }
 
-// shown rejects evidence that the trajectory does not contain.
+// shown rejects evidence that the prompt does not contain, and cheating without a diff.
 func (a *answer) shown(s *supervise.Subject) error {
 	known := map[int64]bool{}
 	for i := range s.Events {
@@ -104,6 +104,10 @@ func (a *answer) shown(s *supervise.Subject) error {
 		if !known[n] {
 			return fmt.Errorf("evidence %d is not an event of the trajectory", n)
 		}
+	}
+	diffs := func(c supervise.Change) bool { return slices.Contains(a.Evidence, c.Event) }
+	if a.Label == supervise.LabelCheating && !slices.ContainsFunc(supervise.Changes(s), diffs) {
+		return errors.New("label cheating needs an event of CHANGES as evidence; without a diff give another label")
 	}
 	return nil
 }
