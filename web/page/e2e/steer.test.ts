@@ -54,6 +54,36 @@ test("9: the page shows the five states of the store; a message whose first cons
   });
 });
 
+test("9: an answer that was begun under one question is not sent to the next one by itself", async () => {
+  const task = await omoi.task("Asks twice", [], { agent: "external", execution_config: {} });
+  const { sandbox_id } = await omoi.until(task, (t) => t.sandbox_id !== null && t.status !== "pending");
+  const post = (event_type: string, event_data: object) => omoi.call("POST", `/api/v1/sandboxes/${sandbox_id}/events`, { event_type, event_data, source: "agent" });
+  const ask = async (content: string): Promise<void> => {
+    await post("agent.message", { content });
+    await post("agent.waiting", {});
+  };
+  await post("agent.started", {});
+  await ask("Which one?");
+  await on(`/tasks/${task.key}`, async ({ page }) => {
+    const box = page.locator(".ask"), send = box.getByRole("button", { name: "Send" });
+    await box.getByText("Which one?").waitFor();
+    await box.getByRole("textbox").fill("Fine, go on");
+    expect(await send.isDisabled()).toBe(false);
+    await post("agent.message_injected", { content: "the first", message_type: "user_message", sender_kind: "person" });
+    await ask("May I delete the others?");
+    await box.getByText("May I delete the others?").waitFor();
+    await box.getByText("The question changed after you began this answer.").waitFor();
+    await box.getByRole("textbox").focus();
+    await page.keyboard.press("Control+Enter");
+    expect(await send.isDisabled()).toBe(true);
+    expect(await box.getByRole("textbox").inputValue()).toBe("Fine, go on");
+    await box.getByRole("button", { name: "Answer this question with it" }).click();
+    await send.click();
+    await expect.poll(() => page.evaluate(() => sessionStorage.getItem(Object.keys(sessionStorage).find((k) => k.startsWith("omoi.sent.")) ?? ""))).toContain("Fine, go on");
+  });
+  await omoi.call("POST", `/api/v1/tasks/${task.id}/cancel`, {}); // its slot is for the next tests
+});
+
 test("10: cancel says what it does, is sent once, and shows its receipt", async () => {
   const task = await omoi.task("Long", [{ say: "I work." }, sleepForever]);
   await running(task);

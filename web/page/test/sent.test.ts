@@ -15,9 +15,23 @@ test("a draft and its key outlive a reload; another text has another key", async
   const before = await reloaded();
   before.write("t", "Hello");
   const { text, key } = before.draftOf("t"), after = await reloaded();
-  expect(after.draftOf("t")).toEqual({ text, key });
+  expect(after.draftOf("t")).toEqual({ text, key, question: "" });
   after.write("t", "Hello!");
   expect(after.draftOf("t").key).not.toBe(key);
+});
+
+test("a draft stays with the question under which it was begun, until the user moves it", async () => {
+  const { write, draftOf, isOfOther, questionOf } = await reloaded();
+  write("t", "a message");
+  expect(isOfOther(draftOf("t"), questionOf(1, 5)), "begun under no question").toBe(false);
+  write("t", "");
+  write("t", "Fine", questionOf(1, 5));
+  write("t", "Fine, go on", questionOf(2, 3));
+  const later = await reloaded(), draft = later.draftOf("t");
+  expect([questionOf(1, 5), questionOf(1, 0), questionOf(1, 9), questionOf(2, 0), questionOf(2, 5)].map((q) => isOfOther(draft, q))).toEqual([false, false, true, true, true]);
+  later.moveTo("t", questionOf(2, 5));
+  expect(isOfOther(later.draftOf("t"), questionOf(2, 5))).toBe(false);
+  expect(later.draftOf("t")).toEqual({ ...draft, question: questionOf(2, 5) });
 });
 
 test("a text that is written while the one before is sent stays", async () => {

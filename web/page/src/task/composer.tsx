@@ -3,12 +3,12 @@ import { useEffect, useLayoutEffect, useRef, useState, type ReactNode, type RefO
 import { said, type Task } from "../lib/api";
 import { useMay } from "../lib/session";
 import { Text } from "../lib/text";
-import { drop, useDraft, write } from "./draft";
+import { drop, isOfOther, moveTo, useDraft, write } from "./draft";
 import { post } from "./sent";
 
-/** Writes to the agent of a running attempt. The draft outlives a reload. answer: the agent waits for it. to: the attempt, if the reader sees another one. */
-export function Composer({ task, answer = false, to }: { task: Task; answer?: boolean; to?: number }): ReactNode {
-  const draft = useDraft(task.id), { text } = draft;
+/** Writes to the agent of a running attempt. The draft outlives a reload. question: the one that the agent waits to be answered. to: the attempt, if the reader sees another one. */
+export function Composer({ task, question, to }: { task: Task; question?: string; to?: number }): ReactNode {
+  const draft = useDraft(task.id), { text } = draft, answer = question !== undefined, moved = answer && isOfOther(draft, question);
   const [busy, setBusy] = useState(false), [error, setError] = useState("");
   const may = useMay("write"), box = useRef<HTMLTextAreaElement>(null);
   useKeptFocus(box);
@@ -22,7 +22,7 @@ export function Composer({ task, answer = false, to }: { task: Task; answer?: bo
   }
   const word = `Message to the agent${to === undefined ? "" : ` of attempt ${to}`}`;
   const send = async (kind: "user_message" | "interrupt"): Promise<void> => {
-    if (busy || text.trim() === "") {
+    if (busy || moved || text.trim() === "") {
       return;
     }
     setBusy(true);
@@ -39,8 +39,9 @@ export function Composer({ task, answer = false, to }: { task: Task; answer?: bo
   return (
     <div>
       {error !== "" && <p className="bad small" role="alert"><Text of={error} /></p>}
+      {moved && <p className="notice small spread" role="alert"><b className="s-needs">The question changed after you began this answer.</b> <button onClick={() => moveTo(task.id, question)}>Answer this question with it</button></p>}
       <form className="composer" onSubmit={(e) => { e.preventDefault(); void send("user_message"); }}>
-        <textarea ref={box} aria-label={answer ? "Answer to the agent" : word} rows={1} placeholder={answer ? "Answer" : word} value={text} onChange={(e) => write(task.id, e.target.value)}
+        <textarea ref={box} aria-label={answer ? "Answer to the agent" : word} rows={1} placeholder={answer ? "Answer" : word} value={text} onChange={(e) => write(task.id, e.target.value, question)}
           onKeyDown={(e) => {
             if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) {
               e.preventDefault();
@@ -50,7 +51,7 @@ export function Composer({ task, answer = false, to }: { task: Task; answer?: bo
               e.currentTarget.blur();
             }
           }} />
-        <button className="primary" disabled={busy || text.trim() === ""}>Send</button>
+        <button className="primary" disabled={busy || moved || text.trim() === ""}>Send</button>
         {!answer && <button type="button" disabled={busy || text.trim() === ""} title="Stops the current turn of the agent, which then reads the message" onClick={() => void send("interrupt")}>Interrupt</button>}
       </form>
     </div>

@@ -9,6 +9,7 @@ import type { AttemptLog } from "../stream/store";
 import { Fields } from "../timeline/fields";
 import { lacking, Whole } from "../timeline/whole";
 import { Composer } from "./composer";
+import { questionOf } from "./draft";
 
 interface Props { task: Task; events: TaskEvents; log: AttemptLog; version: number }
 
@@ -23,7 +24,7 @@ export function Question({ task, events, log, version }: Props): ReactNode {
     <section className="panel ask" aria-label="The agent waits for a message">
       <div className="spread"><b className="s-needs">The agent waits for a message</b>{said !== undefined && <span className="muted small">said <Clock at={said.created_at} /></span>}</div>
       {said !== undefined && <div className="prose">{lacking(said).length > 0 ? <Whole of={[said]} draw={draw} /> : draw(said)}</div>}
-      <Composer task={task} answer />
+      <Composer task={task} question={questionOf(log.attempt, n)} />
     </section>
   );
 }
