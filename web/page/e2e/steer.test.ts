@@ -67,6 +67,7 @@ test("9: an answer that was begun under one question is not sent to the next one
   await on(`/tasks/${task.key}`, async ({ page }) => {
     const box = page.locator(".ask"), send = box.getByRole("button", { name: "Send" });
     await box.getByText("Which one?").waitFor();
+    await box.getByText(/\+Enter sends/).waitFor();
     await box.getByRole("textbox").fill("Fine, go on");
     expect(await send.isDisabled()).toBe(false);
     await post("agent.message_injected", { content: "the first", message_type: "user_message", sender_kind: "person" });

@@ -56,6 +56,9 @@ export function useKeys(press: (event: KeyboardEvent, before: string) => void): 
   }, []);
 }
 
+/** The keys that send a text or a form, as the keyboard of the user names them. */
+export const sendKeys = /^(Mac|iP)/.test(globalThis.navigator?.platform ?? "") ? "⌘+Enter" : "Ctrl+Enter";
+
 /** Sends a form by Ctrl+Enter in any of its fields. On a button the key presses that button. */
 export function sendByKey(event: Press<HTMLFormElement>): void {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !(event.target instanceof HTMLButtonElement)) {

@@ -1,6 +1,7 @@
 import { useId, type ReactNode } from "react";
 
 import { useModal } from "./dialog";
+import { sendKeys } from "./keyboard";
 
 /** All keys of the page. */
 const keys: readonly (readonly [keys: string, does: string])[] = [
@@ -12,7 +13,7 @@ const keys: readonly (readonly [keys: string, does: string])[] = [
   ["[, ]", "previous and next attempt of a task"],
   [".", "menu of actions of a task; in a review: its first action"],
   ["o", "pull request of a task, in a new tab"],
-  ["m, Ctrl+Enter", "message to the agent, send a message or a form"],
+  [`m, ${sendKeys}`, "message to the agent, send a message or a form"],
   ["G, g g", "newest event, and follow; first event"],
   ["f, n, N", "search the events of the attempt; next and previous one"],
   ["e, E", "next error, previous error"],

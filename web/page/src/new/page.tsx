@@ -6,7 +6,7 @@ import { useInfo } from "../banners";
 import { api, codeOf, getTask, OmoiError, said, unwrap, type Task } from "../lib/api";
 import { FaultsOf, Rest } from "../lib/fields";
 import { newKey } from "../lib/key";
-import { sendByKey } from "../lib/keyboard";
+import { sendByKey, sendKeys } from "../lib/keyboard";
 import { useMay, useOut, useSession } from "../lib/session";
 import { useSettled } from "../lib/settled";
 import { useTasksById } from "../lib/tasks";
@@ -72,7 +72,7 @@ function Form({ like, begin }: { like?: Task; begin: () => Values }): ReactNode 
           {creation.isPending && creation.failureCount > 0 && <p className="notice" role="status">The server has not answered. Trying again: repeated requests create one task.</p>}
           <div className="spread">
             <button className="primary" disabled={creation.isPending}>Create task</button>
-            <span className="muted small wide">Ctrl+Enter</span>
+            <span className="muted small wide">{sendKeys}</span>
             {code === "duplicate_work" && <button type="button" onClick={() => create({ force_create: true })}>Create despite similar tasks</button>}
             {code === "idempotency_key_reused" && <button type="button" onClick={() => create({ force_create: true }, newKey())}>Create another task</button>}
           </div>

@@ -1,5 +1,6 @@
 import { useEffect, useRef, type ReactNode } from "react";
 
+import { sendKeys } from "../lib/keyboard";
 import { marked, Text } from "../lib/text";
 import { dropDrafts, isWritten, placeOf, setDraft, type Draft } from "./drafts";
 
@@ -30,7 +31,7 @@ function Box({ task, draft, close }: { task: string; draft: Draft; close: () => 
   const box = useRef<HTMLTextAreaElement>(null);
   useEffect(() => box.current!.focus({ preventScroll: true }), []);
   return (
-    <textarea ref={box} rows={2} aria-label={marked(`Comment on ${placeOf(draft)}`)} placeholder="What should the agent change here?   Ctrl+Enter adds it" value={draft.text}
+    <textarea ref={box} rows={2} aria-label={marked(`Comment on ${placeOf(draft)}`)} placeholder={`What should the agent change here?   ${sendKeys} adds it`} value={draft.text}
       onChange={(e) => setDraft(task, draft.id, { text: e.target.value })}
       onKeyDown={(e) => {
         if (e.key === "Escape" || e.key === "Enter" && (e.ctrlKey || e.metaKey)) {

@@ -1,6 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState, type ReactNode, type RefObject } from "react";
 
 import { said, type Task } from "../lib/api";
+import { sendKeys } from "../lib/keyboard";
 import { useMay } from "../lib/session";
 import { Text } from "../lib/text";
 import { drop, isOfOther, moveTo, useDraft, write } from "./draft";
@@ -53,6 +54,7 @@ export function Composer({ task, question, to }: { task: Task; question?: string
           }} />
         <button className="primary" disabled={busy || moved || text.trim() === ""}>Send</button>
         {!answer && <button type="button" disabled={busy || text.trim() === ""} title="Stops the current turn of the agent, which then reads the message" onClick={() => void send("interrupt")}>Interrupt</button>}
+        <span className="muted small wide">{sendKeys} sends</span>
       </form>
     </div>
   );
