@@ -70,7 +70,7 @@ const lastSaid = `-- name: LastSaid :many
 SELECT s.id, coalesce(left(e.event_data ->> 'content', 400), '')::text AS content
 FROM sandboxes s CROSS JOIN LATERAL (
     SELECT x.event_data FROM sandbox_events x
-    WHERE x.partition_month = s.partition_month AND x.sandbox_id = s.id AND x.sequence > s.last_sequence - 200 AND x.event_type = $1
+    WHERE x.partition_month = s.partition_month AND x.sandbox_id = s.id AND x.sequence > s.last_sequence - 10000 AND x.event_type = $1
     ORDER BY x.sequence DESC LIMIT 1) e
 WHERE s.id = ANY($2::text[])
 `
@@ -80,7 +80,7 @@ type LastSaidRow struct {
 	Content string
 }
 
-// LastSaid returns the beginning of what the agents of sandboxes said last, as far as it is among their newest events.
+// LastSaid returns the beginning of what the agents of sandboxes said last. It reads at most 10,000 events of each: hours of heartbeats while an agent waits.
 func (q *Queries) LastSaid(ctx context.Context, message string, ids []string) ([]LastSaidRow, error) {
 	rows, err := q.db.Query(ctx, lastSaid, message, ids)
 	if err != nil {

@@ -44,11 +44,11 @@ ORDER BY o.rank DESC, o.sort_key DESC, CASE WHEN sqlc.narg('ranks')::jsonb IS NU
 LIMIT @max_rows;
 
 -- name: LastSaid :many
--- LastSaid returns the beginning of what the agents of sandboxes said last, as far as it is among their newest events.
+-- LastSaid returns the beginning of what the agents of sandboxes said last. It reads at most 10,000 events of each: hours of heartbeats while an agent waits.
 SELECT s.id, coalesce(left(e.event_data ->> 'content', 400), '')::text AS content
 FROM sandboxes s CROSS JOIN LATERAL (
     SELECT x.event_data FROM sandbox_events x
-    WHERE x.partition_month = s.partition_month AND x.sandbox_id = s.id AND x.sequence > s.last_sequence - 200 AND x.event_type = @message
+    WHERE x.partition_month = s.partition_month AND x.sandbox_id = s.id AND x.sequence > s.last_sequence - 10000 AND x.event_type = @message
     ORDER BY x.sequence DESC LIMIT 1) e
 WHERE s.id = ANY(@ids::text[]);
 
