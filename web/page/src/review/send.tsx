@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 
-import { api, unwrap, type Task } from "../lib/api";
+import { api, getTask, unwrap, type Task } from "../lib/api";
 import { now } from "../lib/clock";
 import { Dialog } from "../lib/dialog";
 import { many } from "../lib/format";
@@ -86,5 +86,9 @@ async function post(task: Task, drafts: Draft[], at: number): Promise<Partial<As
     remember(task.id, { id: sent.message_id, kind: "review", text: sent.text, at });
     return { done: "one message to the agent" };
   }
-  return sent.delivery === "task" ? { done: "a new task works on the comments", task: sent.task_id } : sent.command != null ? { id: sent.command.id, command: sent.command } : { done: sent.delivery };
+  if (sent.delivery === "task") {
+    const key = await getTask(sent.task_id).then((t) => t.key, () => sent.task_id);
+    return { done: "a new task continues the branch with the comments", task: key };
+  }
+  return sent.command != null ? { id: sent.command.id, command: sent.command } : { done: sent.delivery };
 }
