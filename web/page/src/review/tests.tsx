@@ -40,13 +40,22 @@ export function useTests(task: Task): { checks: Check[]; error: unknown } {
   };
 }
 
+/** Why there is no result of a check by omoi. */
+function noResult(task: Task): string {
+  const { test_command: command } = task.execution_config, checks = [...(task.continuous ? ["the checks of continuous mode"] : []), ...(task.validation_rounds > 0 ? ["a validator"] : [])];
+  if (checks.length > 0) {
+    return task.completed_at === null ? `omoi has no test result yet: ${checks.join(" and ")} will check the work.` : "omoi ran no test: the task ended before its checks.";
+  }
+  return `omoi ${task.completed_at === null ? "runs" : "ran"} no test for this task: ${command ? "the task is not in continuous mode, in which omoi runs the test command," : "the task has no test command,"} and the task has no validation.`;
+}
+
 /** The checks of the work as omoi ran them, each with command, result and output. */
 export function Tests({ task }: { task: Task }): ReactNode {
   const { checks, error } = useTests(task);
   return (
     <div className="tab-body">
       {error !== null && <p className="notice bad" role="alert"><Text of={said(error)} /></p>}
-      {checks.length === 0 && <p className="muted">No result yet. omoi runs the test command of a task in continuous mode, and a validator if the task has one. Tests that the agent ran by itself are in the <Link to="/tasks/$id" params={{ id: task.key }}>timeline</Link>.</p>}
+      {checks.length === 0 && <p className="muted">{noResult(task)} Tests that the agent ran are in the <Link to="/tasks/$id" params={{ id: task.key }}>timeline</Link>.</p>}
       {checks.map((c) => <One key={`${c.at} ${c.title}`} task={task} of={c} />)}
     </div>
   );
