@@ -57,7 +57,7 @@ function Changed({ task, point: wanted }: { task: Task; point: string }): ReactN
   const { files, total_files: total } = changes.data;
   return (
     <>
-      <p className="small" data-shown={point}>{total === 0 ? "No file differs from the start of the branch." : `${many(total, "changed file")} ${counts(changes.data)}`} <Link to="/tasks/$id/changes" params={{ id: task.key }} search={{ to: fromServer(point) }}>Review</Link></p>
+      <p className="small" data-shown={point}>{total === 0 ? "No file differs from the start of the task." : `Since the start of the task: ${many(total, "changed file")} ${counts(changes.data)}`} <Link to="/tasks/$id/changes" params={{ id: task.key }} search={{ to: fromServer(point) }}>Review</Link></p>
       <ul>
         {files.map((f) => (
           <li key={f.path} data-path={f.path} data-object={f.new_object}>

@@ -17,7 +17,7 @@ export function Compare({ task }: { task: Task }): ReactNode {
   const pick = (name: "from" | "to", first: string) => (value: string): void => void navigate({ to: ".", search: { ...search, [name]: value === first ? undefined : value } });
   return (
     <div className="compare">
-      <Points label="From" task={task} checkpoints={checkpoints} first={["base", "Start of the branch"]} value={search.from ?? "base"} pick={pick("from", "base")} />
+      <Points label="From" task={task} checkpoints={checkpoints} first={["base", "Start of the task"]} value={search.from ?? "base"} pick={pick("from", "base")} />
       <span aria-hidden="true">→</span>
       <Points label="To" task={task} checkpoints={checkpoints} first={["latest", "Newest files"]} value={search.to ?? "latest"} pick={pick("to", "latest")} />
     </div>

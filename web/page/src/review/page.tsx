@@ -48,7 +48,7 @@ function Loaded({ task }: { task: Task }): ReactNode {
         <p className="why-line"><Text of={task.why} /></p>
         <Sent task={task} receipts={receipts} />
         <nav className="tabs" aria-label="Views of the review">
-          <Link to="." search={{ ...search, tab: undefined }} activeOptions={exactly} aria-current={tests ? undefined : "page"}>Files{files.shown !== undefined && ` ${files.shown.total_files}`}{files.shown !== undefined && files.shown.total_files > 0 && ` ${counts(files.shown)}`}</Link>
+          <Link to="." search={{ ...search, tab: undefined }} activeOptions={exactly} aria-current={tests ? undefined : "page"} title="Files that differ between From and To">Files{files.shown !== undefined && ` ${files.shown.total_files}`}{files.shown !== undefined && files.shown.total_files > 0 && ` ${counts(files.shown)}`}</Link>
           <Link to="." search={{ ...search, tab: "tests" }} activeOptions={exactly} aria-current={tests ? "page" : undefined}>Tests{checks.length > 0 && ` ${checks.length}`}</Link>
           <span className="grow" />
           <Link to="/tasks/$id" params={{ id: task.key }} activeOptions={exactly}>Timeline</Link>

@@ -127,7 +127,7 @@ function Checkpoints({ task, chosen, choose }: { task: Task; chosen: string; cho
       <label htmlFor="checkpoint">Checkpoint</label>
       <select id="checkpoint" value={chosen} onChange={(e) => choose(e.target.value)}>
         <option value="">{list.data === undefined ? "Loading…" : items.length === 0 ? "The task has no checkpoint" : "Choose a checkpoint"}</option>
-        {items.map((c) => <option key={c.id} value={c.id}>{`${c.id} · ${when(c.taken_at)} · event ${grouped(c.sequence)} · ${many(c.files, "changed file")}, ${bytes(c.bytes)}`}</option>)}
+        {items.map((c) => <option key={c.id} value={c.id}>{`${c.id} · ${when(c.taken_at)} · event ${grouped(c.sequence)} · ${many(c.files, "uncommitted file")}, ${bytes(c.bytes)}`}</option>)}
       </select>
     </div>
   );
