@@ -13,7 +13,7 @@ import { Board } from "./board";
 import { useTaskChanges, type TaskChanges } from "./changes";
 import { Rows, type Line } from "./rows";
 import { useCounts, useTasks } from "./queries";
-import { endedGroups, groups, openGroups, type HomeSearch } from "./search";
+import { endedGroups, groups, openGroups, type GroupID, type HomeSearch } from "./search";
 
 export type Counts = ReturnType<typeof useCounts>;
 
@@ -52,15 +52,15 @@ function ListOf({ search, counts, changes }: { search: HomeSearch; counts: Count
   const more = live.hasNextPage ? live : past;
   return (
     <>
-      <Sorted tasks={[...live.items, ...past.items]} counts={counts} more={mayLoadNext(more) ? () => void more.fetchNextPage() : undefined} />
+      <Sorted tasks={[...live.items, ...past.items]} counts={counts} group={search.group} more={mayLoadNext(more) ? () => void more.fetchNextPage() : undefined} />
       {more.isFetchNextPageError && <p className="notice bad" role="alert"><Text of={said(more.error)} /></p>}
     </>
   );
 }
 
 /** Orders tasks, and keeps the order while a reader points at the list or moves in it. */
-function Sorted({ tasks, counts, more }: { tasks: Task[]; counts: Counts; more?: () => void }): ReactNode {
-  const wanted = useMemo(() => linesOf(tasks, counts), [tasks, counts]);
+function Sorted({ tasks, counts, group, more }: { tasks: Task[]; counts: Counts; group?: GroupID; more?: () => void }): ReactNode {
+  const wanted = useMemo(() => linesOf(tasks, counts, group), [tasks, counts, group]);
   const held = useRef<string[]>([]), box = useRef<HTMLDivElement>(null);
   const [busy, setBusy] = useState(false);
   const shape = wanted.map((l) => l.id);
@@ -79,14 +79,14 @@ function Sorted({ tasks, counts, more }: { tasks: Task[]; counts: Counts; more?:
   );
 }
 
-/** Puts a head with the number of the server before each group. */
-function linesOf(tasks: Task[], counts: Counts): Line[] {
-  const lines: Line[] = [];
+/** Puts a head with the number of the server before each group. shown: the only group that the reader sees. */
+export function linesOf(tasks: Task[], counts: Counts, shown?: GroupID): Line[] {
+  const lines: Line[] = [], ended = endedGroups.filter((g) => shown === undefined || shown === g.id);
   let last = "";
   for (const task of tasks) {
     const group = openGroups.find((g) => g.id === task.group), word = group?.word ?? "Ended";
     if (word !== last) {
-      lines.push({ id: `group ${word}`, word, count: group === undefined ? counts && counts.done + counts.failed + counts.cancelled : counts?.[group.id] });
+      lines.push({ id: `group ${word}`, word, count: counts && (group === undefined ? ended : [group]).reduce((sum, g) => sum + counts[g.id], 0) });
       last = word;
     }
     lines.push({ id: task.id, task });
