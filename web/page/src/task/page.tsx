@@ -195,7 +195,7 @@ function Attempts({ task, attempt }: { task: Task; attempt: number }): ReactNode
         <Link key={a.number} className="attempt" to="." hash="" search={{ ...search, attempt: a.number === task.attempt_count ? undefined : a.number }}
           aria-current={a.number === attempt ? "true" : undefined} activeOptions={exactly} title={a.reason}>
           <span>{a.number} {a.kind === "first" ? "" : a.kind}</span>
-          <span className={`one-line ${a.outcome === "failed" ? "bad" : a.outcome === "completed" ? "s-done" : ""}`}>{a.outcome === "" ? "running" : a.outcome}{a.outcome === "failed" && <>: <Text of={a.reason || a.failure_class.replaceAll("_", " ")} /></>}</span>
+          <span className={`one-line ${["failed", "rejected"].includes(a.outcome) ? "bad" : a.outcome === "completed" ? "s-done" : ""}`}>{a.outcome === "" ? "running" : a.outcome}{a.outcome === "failed" && <>: <Text of={a.reason || a.failure_class.replaceAll("_", " ")} /></>}</span>
         </Link>
       ))}
       <Link className="small" to="/compare" search={{ a: `${task.key}:${Math.max(1, attempt - 1)}`, b: `${task.key}:${Math.max(2, attempt)}` }}>Compare</Link>
