@@ -99,11 +99,30 @@ func allPaused(t task.Task) bool { return t.QueueReason.Code == task.ReasonOrgan
 func whyCompleted(t task.Task) string {
 	switch {
 	case t.PullURL != nil:
-		return fmt.Sprintf("Completed after %s; the pull request is %s.", counted(t.AttemptCount, "attempt"), PullRequest(t))
+		return fmt.Sprintf("Completed%s; the pull request is %s.", after(t), PullRequest(t))
 	case t.Branch != nil:
-		return fmt.Sprintf("Completed after %s; the branch is %s.", counted(t.AttemptCount, "attempt"), *t.Branch)
+		return fmt.Sprintf("Completed%s; the branch is %s.", after(t), *t.Branch)
 	}
-	return fmt.Sprintf("Completed after %s.", counted(t.AttemptCount, "attempt"))
+	return fmt.Sprintf("Completed%s.", after(t))
+}
+
+// after says after how many attempts a task completed, and counts validations apart. It is empty if they are not known:
+// a validated task of a list has no attempts.
+func after(t task.Task) string {
+	if t.Rounds > 0 && len(t.Attempts) == 0 {
+		return ""
+	}
+	validations := 0
+	for _, a := range t.Attempts {
+		if a.Kind == task.KindValidation {
+			validations++
+		}
+	}
+	text := " after " + counted(t.AttemptCount-validations, "attempt")
+	if validations > 0 {
+		text += " and " + counted(validations, "validation")
+	}
+	return text
 }
 
 // PullRequest names the pull request of a task: by its address or, where no page shows it, by the command that does. It

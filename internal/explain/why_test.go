@@ -45,7 +45,11 @@ func TestWhy_IsOneOrTwoSentences(t *testing.T) {
 		"#3, recorded in the local repository (see it with: omoi diff APP-7).": {
 			Status: task.StatusCompleted, AttemptCount: 1, Key: "APP-7", PullURL: new("file:///srv/app#pull/3"), PullNumber: new(3),
 		},
-		"pull request is https":                      {Status: task.StatusCompleted, AttemptCount: 1, PullURL: &url},
+		"Completed after 2 attempts and 1 validation.": {
+			Status: task.StatusCompleted, Rounds: 3, AttemptCount: 3, Attempts: []task.Attempt{{}, {Kind: task.KindValidation}, {}},
+		},
+		"Completed.":            {Status: task.StatusCompleted, Rounds: 3, AttemptCount: 3}, // of a list: how many were validations is not known
+		"pull request is https": {Status: task.StatusCompleted, AttemptCount: 1, PullURL: &url},
 		"Failed after 3 attempts: the disk is full.": {Status: task.StatusFailed, AttemptCount: 3, ErrorMessage: &text},
 		"without a new attempt":                      {Status: task.StatusFailed, FailureClass: task.ClassPublish, Attempts: []task.Attempt{{HeadCommit: new("c0ffee")}}},
 		"without a new attempt.":                     {Status: task.StatusFailed, FailureClass: task.ClassPublish, Agent: task.AgentExternal},
