@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -47,10 +48,13 @@ func (f WhyFacts) live() Explanation {
 	return e
 }
 
-// quoted returns the beginning of a text in one line, to stand before a sentence; empty if there is none.
+// markup matches what Markdown adds to a text: marks of code and bold text, and of headings.
+var markup = regexp.MustCompile("`([^`\n]+)`|\\*\\*([^*\n]+)\\*\\*|(?m:^)#{1,6} +(\\S)")
+
+// quoted returns the beginning of a text in one line, without Markdown, to stand before a sentence; empty if there is none.
 func quoted(text string) string {
 	const most = 200
-	line := []rune(strings.Join(strings.Fields(text), " "))
+	line := []rune(strings.Join(strings.Fields(markup.ReplaceAllString(text, "$1$2$3")), " "))
 	if len(line) > most {
 		line = append(line[:most], '…')
 	}
