@@ -29,8 +29,8 @@ function Column({ group, search, count, changes }: { group: (typeof groups)[numb
       <h2><span className={`s-${lookOf(group.look).tone}`}>{group.word}</span> {count !== undefined && <span className="muted">{grouped(count)}</span>}</h2>
       {tasks.slice(0, most).map((task) => (
         <Link key={task.id} to="/tasks/$id" params={{ id: task.key }} className="card">
-          <div className="spread small"><Status word={old !== undefined && task.completed_at === null ? "unknown" : wordOf(task)} /><span className="muted">{task.key}</span></div>
-          <div className="strong"><Text of={task.title} /></div>
+          <div className="small"><Status word={old !== undefined && task.completed_at === null ? "unknown" : wordOf(task)} /></div>
+          <div className="strong title"><span className="key">{task.key}</span><Text of={task.title} /></div>
           <div className="muted small one-line"><Text of={task.why} /></div>
         </Link>
       ))}

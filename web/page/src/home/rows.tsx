@@ -19,7 +19,7 @@ const headHeight = 36;
 export function Rows({ lines, more }: { lines: Line[]; more?: () => void }): ReactNode {
   const box = useRef<HTMLDivElement>(null), [, redraw] = useReducer((n: number) => n + 1, 0);
   const top = useRef(0);
-  const rowHeight = narrow.matches ? 84 : 52;
+  const rowHeight = narrow.matches ? 100 : 52;
   useKeys((event) => move(event, { j: 1, k: -1 }[event.key], box.current));
   useLayoutEffect(() => {
     const look = (): void => {
@@ -93,5 +93,5 @@ const TaskRow = memo(function TaskRow({ task }: { task: Task }): ReactNode {
 
 function Age({ task }: { task: Task }): ReactNode {
   const at = task.completed_at ?? task.started_at ?? task.created_at, word = task.completed_at !== null ? "Ended" : task.started_at !== null ? "Started" : "Created";
-  return <time className="age muted small right" dateTime={at} title={`${word} ${date(at)}`}>{age(useNow() - Date.parse(at))}</time>;
+  return <time className="age muted small right" dateTime={at} title={`${word} ${date(at)}`}><span className="hidden-text">{word} </span>{age(useNow() - Date.parse(at))} ago</time>;
 }
