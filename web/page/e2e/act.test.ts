@@ -249,7 +249,7 @@ test("the contract of a task is shown, refused with its line, and changed", asyn
   await on(`/tasks/${task.key}?tab=details`, async ({ page, allow }) => {
     allow(/422/);
     const card = page.getByRole("region", { name: "Task contract" });
-    await card.getByText("Unknown", { exact: true }).waitFor();
+    await card.getByText("The contract sets nothing for: paths that may change;").waitFor();
     await card.getByRole("button", { name: "Change" }).click();
     await card.getByLabel("Contract as YAML").fill("allowed_paths:\n  - src\npaths: 1\n");
     await card.getByRole("button", { name: "Store the contract" }).click();

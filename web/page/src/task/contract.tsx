@@ -17,6 +17,11 @@ const names = {
   allowed_paths: "Only these paths may change", forbidden_paths: "Paths that must not change", forbidden_commands: "Commands that must not run",
   tests_may_change: "Tests may change", change_wanted: "A change is wanted", test_command: "Shows that it is done", constraints: "Other limits",
 } as const;
+/** What a contract says nothing about, as a part of a sentence. */
+const subjects = {
+  allowed_paths: "paths that may change", forbidden_paths: "paths that must not change", forbidden_commands: "commands that must not run",
+  tests_may_change: "whether tests may change", change_wanted: "whether a change is wanted", test_command: "what shows that it is done",
+} as const;
 const keys = Object.keys(names) as (keyof typeof names)[];
 
 /** What the task may change and run, and what shows that it is done. Users change it while the task is open. */
@@ -42,7 +47,7 @@ export function TaskContract({ task }: { task: Task }): ReactNode {
       {draft !== undefined && (
         <div className="message">
           <Form label="Task contract" yes="Store the contract" send={() => store(draft)} done={stored} cancel={() => edit(undefined)}>
-            <Area label="Contract as YAML" at="body.contract" rows={10} mono value={draft.text} change={(text) => edit({ ...draft, text })} hint={<>Keys: {keys.join(", ")}. What you leave out is unknown. The next attempt gets the contract; a running agent is not told.</>} />
+            <Area label="Contract as YAML" at="body.contract" rows={10} mono value={draft.text} change={(text) => edit({ ...draft, text })} hint={<>Keys: {keys.join(", ")}. What you leave out is not set. The next attempt gets the contract; a running agent is not told.</>} />
           </Form>
         </div>
       )}
@@ -52,13 +57,13 @@ export function TaskContract({ task }: { task: Task }): ReactNode {
 
 function Shown({ of }: { of: Contract }): ReactNode {
   const newest = of.versions[0], known = keys.filter((k) => of.accepted[k] !== undefined || of.proposed?.[k] !== undefined);
-  const unknown = keys.filter((k) => !known.includes(k) && k !== "constraints");
+  const unset = (Object.keys(subjects) as (keyof typeof subjects)[]).filter((k) => !known.includes(k));
   return (
     <>
       <dl className="defs">
         {known.map((k) => <Fragment key={k}><dt>{names[k]}</dt><dd><Value of={of.accepted[k] ?? of.proposed?.[k]} />{of.accepted[k] === undefined && <span className="muted"> proposed by a model, not accepted</span>}</dd></Fragment>)}
-        {unknown.length > 0 && <><dt>Unknown</dt><dd className="muted">{unknown.map((k) => names[k]).join("; ")}</dd></>}
       </dl>
+      {unset.length > 0 && <p className="message muted">The contract sets nothing for: {unset.map((k) => subjects[k]).join("; ")}.</p>}
       {newest !== undefined && <p className="message muted small">Version {newest.version} by {newest.author === "model" && "model "}<Text of={newest.author_name} /> <Clock at={newest.created_at} /></p>}
     </>
   );
