@@ -38,6 +38,7 @@ function Loaded({ task }: { task: Task }): ReactNode {
       <div className="task-title">
         <h1><Link className="key" to="/tasks/$id" params={{ id: task.key }} search={{ attempt: number === task.attempt_count ? undefined : number }}>{task.key}</Link><Text of={task.title} /></h1>
         <span className="muted">Replay</span>
+        <Link to="/tasks/$id" params={{ id: task.key }} search={{ attempt: number === task.attempt_count ? undefined : number }}>Back to the task</Link>
         {task.attempts.length > 1 && (
           <nav className="attempts" aria-label="Attempts">
             {task.attempts.map((a) => <Link key={a.number} className="attempt" to="." hash={`e${a.number}:1`} aria-current={a.number === number ? "true" : undefined}>Attempt {a.number}</Link>)}

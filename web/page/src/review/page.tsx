@@ -45,13 +45,13 @@ function Loaded({ task }: { task: Task }): ReactNode {
           <Status word={wordOf(task)} />
           <Verdict task={task} receipts={receipts} />
         </div>
-        <p className="why-line"><Text of={task.why} /></p>
+        <p className="why-line"><Text of={task.why} />{task.status === "running" && task.group === "needs_you" && <> <Link to="/tasks/$id" params={{ id: task.key }}>Answer</Link></>}</p>
         <Sent task={task} receipts={receipts} />
         <nav className="tabs" aria-label="Views of the review">
           <Link to="." search={{ ...search, tab: undefined }} activeOptions={exactly} aria-current={tests ? undefined : "page"} title="Files that differ between From and To">Files{files.shown !== undefined && ` ${files.shown.total_files}`}{files.shown !== undefined && files.shown.total_files > 0 && ` ${counts(files.shown)}`}</Link>
           <Link to="." search={{ ...search, tab: "tests" }} activeOptions={exactly} aria-current={tests ? "page" : undefined}>Tests{checks.length > 0 && ` ${checks.length}`}</Link>
           <span className="grow" />
-          <Link to="/tasks/$id" params={{ id: task.key }} activeOptions={exactly}>Timeline</Link>
+          <Link to="/tasks/$id" params={{ id: task.key }} activeOptions={exactly}>Back to the task</Link>
         </nav>
       </div>
       {tests ? <Tests task={task} /> : <FileView task={task} files={files} />}
