@@ -136,6 +136,14 @@ func whyUnknown(agents []Agent) map[string]int {
 	return by
 }
 
+// unknownStep returns what makes alignments known.
+func unknownStep(by map[string]int) string {
+	if by[UnknownNoModel] > 0 {
+		return "set monitoring.model and anthropic.api_key, so that a model analyzes the agents"
+	}
+	return "omoi guardian status"
+}
+
 // unknownText tells why agents have no known alignment.
 func unknownText(by map[string]int) string {
 	texts := map[string]string{

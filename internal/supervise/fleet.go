@@ -246,7 +246,7 @@ func (f *Fleet) recommend(agents []Agent, links []Link) {
 		say("The work of %d agents is done, and their sandboxes live. Next: omoi sandbox list", f.Ended)
 	}
 	if f.Coherence == nil && f.Agents > 0 {
-		say("Coherence is unknown: %d of %d agents have no alignment, %s. Next: docs/SUPERVISION.md", f.Unknown, f.Agents, unknownText(f.UnknownReasons))
+		say("Coherence is unknown: %d of %d agents have no alignment, %s. Next: %s", f.Unknown, f.Agents, unknownText(f.UnknownReasons), unknownStep(f.UnknownReasons))
 	}
 	if f.Status == FleetOptimal {
 		say("All is well: there is nothing to do.")

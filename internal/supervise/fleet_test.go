@@ -48,7 +48,7 @@ func TestConduct_UnknownAgents(t *testing.T) {
 	require.Nil(t, f.Coherence)
 	require.Equal(t, supervise.FleetUnknown, f.Status)
 	require.Equal(t, 4, f.Judged)
-	require.Contains(t, strings.Join(f.Recommendations, "\n"), "Coherence is unknown: 6 of 10 agents have no alignment, 6 without a recent analysis.")
+	require.Contains(t, strings.Join(f.Recommendations, "\n"), "Coherence is unknown: 6 of 10 agents have no alignment, 6 without a recent analysis. Next: omoi guardian status")
 	agents[4].Known = true
 	require.NotNil(t, supervise.Conduct(agents, nil).Coherence, "of half of them it is known")
 	require.Equal(t, supervise.FleetNoAgents, supervise.Conduct(nil, nil).Status)
