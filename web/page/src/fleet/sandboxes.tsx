@@ -10,10 +10,10 @@ import { Ago, Answer, Mark, Panel, Table, TaskLink } from "./parts";
 import { useCapacity, useReadiness, useSandboxes } from "./queries";
 import { shows } from "./search";
 
-/** The sandboxes, those first whose deletion nobody has verified yet. */
+/** The sandboxes: those whose deletion is not verified, if there are any, else the running ones. */
 export function Sandboxes(): ReactNode {
-  const { show = "unverified" } = useSearch({ from: "/fleet" });
-  const counts = useCapacity().data?.sandboxes, alert = useReadiness().data?.dependencies.find((d) => d.name === "sandboxes" && d.state === "down");
+  const { show: chosen } = useSearch({ from: "/fleet" });
+  const counts = useCapacity().data?.sandboxes, show = chosen ?? (counts?.unverified === 0 ? "running" : "unverified"), alert = useReadiness().data?.dependencies.find((d) => d.name === "sandboxes" && d.state === "down");
   const count = { unverified: counts?.unverified, lost: counts?.lost, running: undefined, all: undefined };
   return (
     <>
