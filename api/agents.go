@@ -94,8 +94,8 @@ func (a *API) defaultAgent(ctx context.Context, work task.Work) (agent string, m
 			first = cmp.Or(first, next)
 		}
 	}
-	return "", task.Errorf(task.CodeConflict, "Cannot choose an agent: the task names none (%s always work), and no other agent works in %s sandboxes.%s Next: %s",
-		strings.Join(ownAgents(), ", "), work.Provider, why.String(), cmp.Or(first, "name the agent")).WithKind(task.KindNoAgent), nil
+	return "", task.Errorf(task.CodeConflict, "Cannot choose an agent: the task names none, and no agent with a model works in %s sandboxes. These agents always work: %s.%s Next: %s",
+		work.Provider, strings.Join(ownAgents(), ", "), why.String(), cmp.Or(first, "name the agent")).WithKind(task.KindNoAgent), nil
 }
 
 // choosable reports whether an agent may be a default: nobody knows whether an image has the program of the others.

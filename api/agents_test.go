@@ -69,7 +69,7 @@ func TestTaskWithoutAgent_GetsTheFirstRuntimeThatWorks(t *testing.T) {
 	refused := w.call(http.MethodPost, "/api/v1/tasks", unnamed).refused(http.StatusConflict, "")
 	require.Equal(t, task.KindNoAgent, refused.Code)
 	require.Contains(t, refused.Detail, "claude: There is no program. Next: install it.")
-	require.Contains(t, refused.Detail, "names none ("+strings.Join(withoutModel(), ", ")+" always work)")
+	require.Contains(t, refused.Detail, "These agents always work: "+strings.Join(withoutModel(), ", ")+".")
 	w.call(http.MethodPost, "/api/v1/tickets", ticket).refused(http.StatusConflict, "")
 	require.Zero(t, w.count(`SELECT count(*) FROM tasks`)+w.count(`SELECT count(*) FROM tickets`))
 

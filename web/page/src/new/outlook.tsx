@@ -7,14 +7,18 @@ import { count, duration, grouped, many, usd } from "../lib/format";
 import { inWords } from "../lib/isolation";
 import { lookOf } from "../lib/status";
 import { Text } from "../lib/text";
-import type { TaskRequest, Values } from "./form";
+import { locations, type TaskRequest, type Values } from "./form";
 import { useAhead, useIsolation, usePreview, useProjects } from "./queries";
 
 type Preview = Schemas["TaskPreview"];
 
+/** What the server says if it cannot choose the agent of a task that names none. */
+export const agentError = (preview: Preview) => preview.errors.find((e) => e.location === locations.agent);
+
 /** What will happen to the task of a form, as the server sees it now. */
 export function Outlook({ values, request }: { values: Values; request: TaskRequest }): ReactNode {
   const { data: preview, error } = usePreview(request), project = useProjects()?.find((p) => p.id === values.project), isolation = useIsolation();
+  const noAgent = preview && agentError(preview), others = preview?.errors.filter((e) => e !== noAgent) ?? [];
   return (
     <aside className="panel outlook" aria-label="What will happen">
       <h2>What will happen</h2>
@@ -25,7 +29,8 @@ export function Outlook({ values, request }: { values: Values; request: TaskRequ
             <ul>{[...workOf(preview, request, project, isolation.get(preview.provider)), ...limitsOf(preview, request)].map((s) => <li key={s}><Text of={s} /></li>)}</ul>
             <Queue project={project} request={request} />
             {preview.missing.length > 0 && <div className="notice bad"><p className="strong">The agent cannot start yet</p>{preview.missing.map((m) => <p key={m}><Text of={m} /></p>)}</div>}
-            {preview.errors.length > 0 && <div className="muted small"><p className="strong">Before the task can be created</p>{preview.errors.map((e) => <p key={e.location}><Text of={e.message} /></p>)}</div>}
+            {noAgent !== undefined && <div className="notice bad"><p className="strong">Choose an agent</p><p><Text of={noAgent.message} /></p></div>}
+            {others.length > 0 && <div className="muted small"><p className="strong">Before the task can be created</p>{others.map((e) => <p key={e.location}><Text of={e.message} /></p>)}</div>}
             <Similar report={preview.duplicates} />
           </>
         )}

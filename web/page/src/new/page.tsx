@@ -15,8 +15,8 @@ import { useFaults } from "../lib/use-faults";
 import { useDraft } from "./draft";
 import { Fields } from "./fields";
 import { empty, locations, requestOf, valuesOf, type TaskRequest, type Values } from "./form";
-import { remember, useProjects } from "./queries";
-import { Outlook } from "./outlook";
+import { remember, usePreview, useProjects } from "./queries";
+import { agentError, Outlook } from "./outlook";
 
 /** A form for a new task, empty or like another task. */
 export function NewTask(): ReactNode {
@@ -45,7 +45,8 @@ function Form({ like, begin }: { like?: Task; begin: () => Values }): ReactNode 
   const { send, creation } = useCreation(draft.drop), { error } = creation, out = useOut(), info = useInfo().data;
   const [faults, setFaults] = useFaults(form, !out && isLogin(error) ? null : error);
   useEffect(() => form.current?.querySelector("textarea")?.focus(), []);
-  const request = requestOf(draft.values, draft.values.agent || info?.default_agent), settled = useSettled(JSON.stringify(request), 400);
+  const request = requestOf(draft.values, draft.values.agent || info?.default_agent), settled = JSON.parse(useSettled(JSON.stringify(request), 400)) as TaskRequest;
+  const preview = usePreview(settled).data, agentless = draft.values.agent === "" && preview !== undefined && agentError(preview) !== undefined;
   const change = (to: Partial<Values>): void => {
     draft.change(to);
     const at = Object.fromEntries(Object.entries(faults.at).filter(([location]) => !Object.keys(to).some((f) => locations[f as keyof Values] === location)));
@@ -64,14 +65,15 @@ function Form({ like, begin }: { like?: Task; begin: () => Values }): ReactNode 
         <button type="button" className="text" onClick={() => { draft.reset(); creation.reset(); }}>Clear</button>
       </div>
       {like !== undefined && Object.keys(like.execution_config.env ?? {}).length > 0 && <p className="notice list-head">The environment variables of {like.key} are hidden, and not copied: {Object.keys(like.execution_config.env!).join(", ")}.</p>}
-      <form ref={form} className="beside" aria-label="New task" noValidate onKeyDown={sendByKey} onSubmit={(e) => { e.preventDefault(); create(); }}>
+      <form ref={form} className="beside" aria-label="New task" noValidate onKeyDown={sendByKey} onSubmit={(e) => { e.preventDefault(); if (!agentless) { create(); } }}>
         <fieldset disabled={creation.isPending} className="fields"><Fields values={draft.values} change={change} /></fieldset>
-        <Outlook values={draft.values} request={JSON.parse(settled) as TaskRequest} />
+        <Outlook values={draft.values} request={settled} />
         <div className="fields">
           <Rest />
           {creation.isPending && creation.failureCount > 0 && <p className="notice" role="status">The server has not answered. Trying again: repeated requests create one task.</p>}
           <div className="spread">
-            <button className="primary" disabled={creation.isPending}>Create task</button>
+            <button className="primary" disabled={creation.isPending || agentless} aria-describedby={agentless ? "agentless" : undefined}>Create task</button>
+            {agentless && <span id="agentless">Choose an agent first.</span>}
             <span className="muted small wide">{sendKeys}</span>
             {code === "duplicate_work" && <button type="button" onClick={() => create({ force_create: true })}>Create despite similar tasks</button>}
             {code === "idempotency_key_reused" && <button type="button" onClick={() => create({ force_create: true }, newKey())}>Create another task</button>}
