@@ -264,7 +264,7 @@ test("23: keys of a single character do nothing in fields, in dialogs, and when 
     expect([new URL(page.url()).pathname, await page.getByRole("dialog").count()]).toEqual([`/tasks/${live.key}`, 1]);
 
     await open(page, "/settings");
-    const box = page.getByRole("checkbox", { name: /Single characters act as keys/ });
+    const box = page.getByRole("checkbox", { name: /shortcuts of a single character/ });
     await box.uncheck();
     await page.reload();
     expect(await box.isChecked()).toBe(false);

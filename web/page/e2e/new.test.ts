@@ -96,7 +96,7 @@ test("11: a lost answer, a reload, and a changed form: the server says that the 
 test("11: each value that the server refuses is named at its field, and the first has the focus", async () => {
   const wrong: [label: string, value: string, location: string][] = [
     ["Title", "x".repeat(501), "body.title"], ["Repository", "/nowhere/at/all", "body.repo"], ["Script", "{", "body.execution_config.script"],
-    ["After tasks", "NOPE-1", "body.dependencies.depends_on"], ["USD", "-1", "body.budget.usd"], ["Tokens", "-1", "body.budget.tokens"], ["Minutes", "-1", "body.budget.wall_clock_s"],
+    ["Start after these tasks", "NOPE-1", "body.dependencies.depends_on"], ["USD", "-1", "body.budget.usd"], ["Tokens", "-1", "body.budget.tokens"], ["Minutes", "-1", "body.budget.wall_clock_s"],
     ["Deadline", "2020-01-31T18:00", "body.deadline_at"], ["Retries", "11", "body.max_retries"], ["Credentials", "NOT A KIND", "body.execution_config.credentials"],
   ];
   await on("/tasks/new", async ({ page, allow }) => {
@@ -160,7 +160,7 @@ test("again with changes: the form begins with the values of a task", async () =
     await page.getByRole("link", { name: "New task from this one" }).click();
     await page.getByText("TOKEN_OF_MINE").waitFor();
     expect(await page.getByLabel("USD").inputValue()).toBe("2");
-    expect(await page.getByLabel("After tasks").inputValue()).toBe(before.key);
+    expect(await page.getByLabel("Start after these tasks").inputValue()).toBe(before.key);
     await page.getByLabel("Title").fill("Like this, changed");
     await createButton(page).click();
     await page.locator(".task-title", { hasText: "Like this, changed" }).waitFor();

@@ -18,7 +18,7 @@ export function Fields({ values, change }: Props): ReactNode {
   return (
     <>
       <Area label="What should the agent do?" rows={6} {...field("description")} />
-      <Input label="Title" hint="Empty: the first line above." {...field("title")} />
+      <Input label="Title" hint="If you leave it empty, omoi takes the first line of the text above." {...field("title")} />
       <Place values={values} change={change} />
       <Runner values={values} change={change} />
       <Select label="Mode" options={modes} {...field("mode")} />
@@ -94,7 +94,7 @@ function After({ values, change }: Props): ReactNode {
   const open = useOpenTasks(values.project), chosen = keys(values.after);
   return (
     <div className="row-of">
-      <Input label="After tasks" at={locations.after} value={values.after} change={(after) => change({ after })} placeholder="APP-12, APP-13" hint="They must be completed first." spellCheck={false} />
+      <Input label="Start after these tasks" at={locations.after} value={values.after} change={(after) => change({ after })} placeholder="APP-12, APP-13" hint="They must be completed first." spellCheck={false} />
       {open.length > 0 && <Select label="Add an open task" at="" value="" change={(key) => change({ after: [...chosen, key].join(", ") })}
         options={[["", "Choose…"], ...open.filter((t) => !chosen.includes(t.key)).map((t) => [t.key, `${t.key} · ${t.title}`] as const)]} />}
     </div>

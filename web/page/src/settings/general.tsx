@@ -71,7 +71,7 @@ function Keys(): ReactNode {
   return (
     <fieldset className="panel settings">
       <legend>Keys</legend>
-      <Check label="Single characters act as keys" checked={on} change={(to) => { setSingleKeys(to); set(to); }} />
+      <Check label="Use keyboard shortcuts of a single character" checked={on} change={(to) => { setSingleKeys(to); set(to); }} />
       <p className="muted small">Turn them off if speech input or your keyboard sends characters by accident.</p>
       <button onClick={() => show(true)}>Show all keys</button>
       {shown && <AllKeys close={() => show(false)} />}

@@ -36,7 +36,7 @@ export function ProjectForm({ project, back }: { project?: Project; back: () => 
           <Input label="Default branch" hint="Work starts from it, and pull requests target it. Empty: as the repository says." spellCheck={false} {...field("default_branch")} />
           <Input label="Concurrency limit" type="number" min={0} max={10000} hint={`Tasks that may hold a slot at once. 0: no task starts.${project === undefined ? " Empty: the server default." : ""}`} {...field("max_concurrent_tasks")} />
           <Area label="Setup command" mono rows={2} hint="Runs in each sandbox before the agent." {...field("setup")} />
-          <Input label="Time limit of the setup, in seconds" type="number" min={0} hint="0 or empty: 900." {...field("setup_timeout_seconds")} />
+          <Input label="Time limit of the setup, in seconds" type="number" min={0} hint="If it is 0 or empty, the limit is 900 seconds." {...field("setup_timeout_seconds")} />
           <Select label="After reviews and failed checks of pull requests" options={project === undefined ? [["", "Nothing"], ...feedback.slice(1)] : feedback} {...field("on_feedback")} />
           <Select label="Validate the work of tasks" options={unset("No, unless a task says so")} {...field("validate")} />
           <details className="fold-box">

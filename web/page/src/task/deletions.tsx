@@ -27,7 +27,7 @@ export function Deletions({ task, receipts }: { task: Task; receipts: ReceiptLis
       )}
       {r?.sandboxes.map((s) => <SandboxReceipt key={s.id} of={s} />)}
       {receipts.list.length > 0 && (
-        <section className="panel"><h2>Commands of this tab</h2>{receipts.list.map((a) => <p key={a.key} className="message small"><Receipt of={a} /></p>)}</section>
+        <section className="panel"><h2>Commands that you sent in this browser tab</h2>{receipts.list.map((a) => <p key={a.key} className="message small"><Receipt of={a} /></p>)}</section>
       )}
     </>
   );
@@ -36,7 +36,7 @@ export function Deletions({ task, receipts }: { task: Task; receipts: ReceiptLis
 function SandboxReceipt({ of }: { of: Sandbox }): ReactNode {
   const steps: [string, string | null, string?][] = [
     ["Requested", of.created_at], ["Created", of.provider_created_at], ["Adopted", of.adopted_at, "optional"], ["Agent started", of.started_at],
-    ["Attempt ended", of.ended_at], ["Deleted", of.deleted_at], ["Absent, first check", of.gone_at], ["Verified, second check", of.verified_at],
+    ["Attempt ended", of.ended_at], ["Deleted", of.deleted_at], ["First check: absent", of.gone_at], ["Second check: verified", of.verified_at],
   ];
   const salvage = of.salvage;
   return (

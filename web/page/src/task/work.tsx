@@ -7,7 +7,7 @@ import { bytes, many } from "../lib/format";
 import { Clock, Text } from "../lib/text";
 
 const kinds: Record<string, string> = {
-  branch: "commits, on the branch", rescue: "uncommitted work, saved under a ref", patch: "saved as a patch", bundle: "saved as a bundle",
+  branch: "commits, on the branch", rescue: "uncommitted work, saved as a Git ref", patch: "saved as a patch", bundle: "saved as a bundle",
   lost: "lost", saving: "being saved", none: "no work to save",
 };
 
