@@ -273,20 +273,25 @@ func (s *Score) Words(list []Pair) {
 	}
 }
 
-// Understood scores a model on pairs: it is shown the first work, and the title of the second one. A pair for which the
-// model fails or is not confident counts as not the same.
+// Understood scores a model on pairs. It is shown the first work of a pair and the titles of the second ones of all pairs.
+// A pair for which the model fails or is not confident counts as not the same.
 func (s *Score) Understood(ctx context.Context, list []Pair, m supervise.Finder) {
-	for _, p := range list {
-		found, use, err := m.FindDuplicates(ctx, p.A, []string{p.B.Title})
+	titles := make([]string, len(list))
+	for n, p := range list {
+		titles[n] = p.B.Title
+	}
+	for n, p := range list {
+		found, use, err := m.FindDuplicates(ctx, p.A, titles)
 		s.Use = s.Use.Plus(use)
-		var why string
+		at := slices.IndexFunc(found, func(m supervise.Match) bool { return m.At == n })
 		switch {
 		case err != nil:
-			why = err.Error()
-		case len(found) > 0:
-			why = found[0].Work
+			s.compared(p, false, err.Error())
+		case at < 0:
+			s.compared(p, false, "")
+		default:
+			s.compared(p, found[at].Sure(), found[at].Work)
 		}
-		s.compared(p, len(found) > 0 && found[0].Sure(), why)
 	}
 }
 

@@ -187,6 +187,36 @@ func TestModel_SeesDiffs(t *testing.T) {
 	require.NotEmpty(t, list)
 }
 
+// namer is a model that names one open work, whatever it is shown.
+type namer struct {
+	match supervise.Match
+	shown int
+}
+
+func (m *namer) FindDuplicates(_ context.Context, _ supervise.WorkText, open []string) ([]supervise.Match, supervise.ModelUse, error) {
+	m.shown = len(open)
+	return []supervise.Match{m.match}, supervise.ModelUse{Calls: 1}, nil
+}
+
+// A model compares the first work of each pair with all titles in one call.
+func TestUnderstood_OneCallForEachPair(t *testing.T) {
+	t.Parallel()
+	pairs, err := corpus.LoadPairs()
+	require.NoError(t, err)
+	first := slices.IndexFunc(pairs, func(p corpus.Pair) bool { return p.Same })
+	scored := func(m supervise.Match) (s corpus.Score) {
+		m.At = first
+		n := &namer{match: m}
+		s.Understood(t.Context(), pairs, n)
+		require.Equal(t, []int{len(pairs), len(pairs)}, []int{s.Use.Calls, n.shown})
+		return s
+	}
+	s := scored(supervise.Match{Similarity: 0.9, Confidence: 0.9})
+	require.Equal(t, corpus.Share{Is: 14, Said: 1, Right: 1}, s.Pairs)
+	s = scored(supervise.Match{Similarity: 0.9, Confidence: 0.1})
+	require.Zero(t, s.Pairs.Said, "the model is not sure")
+}
+
 func TestParse_Invalid(t *testing.T) {
 	t.Parallel()
 	const event = "\n" + `{"n":1,"ms":0,"type":"agent.started"}`
