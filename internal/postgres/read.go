@@ -30,6 +30,9 @@ func (s *Store) Task(ctx context.Context, organizationID, id string) (task.Task,
 	row.Task.ExecutionConfig = s.openEnv(row.Task.OrganizationID, row.Task.ExecutionConfig)
 	tasks := []task.Task{taskRecord(row)}
 	tasks[0].Attempts, tasks[0].Reviews = mapAll(attempts, attemptRecord), mapAll(reviews, reviewRecord)
+	if err := s.addSaid(ctx, tasks); err != nil {
+		return task.Task{}, err
+	}
 	err = s.addPending(ctx, tasks)
 	return tasks[0], err
 }

@@ -59,7 +59,7 @@ type Task struct {
 
 	PendingCommand *Command     `json:"pending_command" doc:"Oldest accepted command that is not settled. Null: none."`
 	Why            string       `json:"why" doc:"One sentence for users: what the task is doing or waiting for."`
-	Said           string       `json:"-"` // in lists: what an agent that waits for a message said last
+	Said           string       `json:"-"` // what an agent that waits for a message said last
 	Loaded         bool         `json:"-"` // a workflow has loaded the task
 	Attempts       []Attempt    `json:"attempts" nullable:"false" doc:"All attempts, oldest first; empty in lists."`
 	Reviews        []Validation `json:"validation_reviews" nullable:"false" doc:"Verdicts on the work, first round first; empty in lists."`
