@@ -143,6 +143,26 @@ test("11: the page says beforehand what will happen, and names similar open task
   await omoi.call("POST", `/api/v1/tasks/${twin.id}/cancel`, {});
 });
 
+test("11: a task for which the server has no agent is not sent before the user chooses one", async () => {
+  await on("/settings", async ({ page }) => {
+    await page.route("**/api/v1/tasks/preview", async (route) => {
+      const answer = await route.fetch(), body = await answer.json() as { errors: object[] };
+      await route.fulfill({ response: answer, json: { ...body, errors: route.request().postDataJSON().agent === undefined ? [{ location: "body.agent", message: "No agent works here." }] : [] } });
+    });
+    let sent = 0;
+    page.on("request", (r) => r.method() === "POST" && r.url().endsWith("/api/v1/tasks") && sent++);
+    await page.getByRole("link", { name: "New task" }).click();
+    await page.getByLabel("What should the agent do?").fill("No agent");
+    await page.getByText("No agent works here.").waitFor();
+    await page.getByText("Choose an agent first.").waitFor();
+    expect(await createButton(page).isDisabled()).toBe(true);
+    await page.keyboard.press("Control+Enter");
+    await fill(page, "No agent");
+    expect(await createButton(page).isDisabled()).toBe(false);
+    expect(sent).toBe(0);
+  });
+});
+
 test("an agent that waits for a message uses a slot of its project", async () => {
   const { id } = await omoi.call<{ id: string }>("POST", "/api/v1/projects", { name: "Waits" });
   const waiting = await omoi.task("Waits for a message", [{ wait_message: { timeout_s: 300 } }], { project_id: id, repo: undefined });

@@ -230,6 +230,7 @@ test("comments on the work of a completed task start a new task", async () => {
     const link = page.locator("[data-receipt] a");
     const next = (await link.getAttribute("href"))!.split("/").at(-1)!;
     const started = await omoi.call<Task>("GET", `/api/v1/tasks/${next}`);
+    expect([next, await link.textContent()]).toEqual([started.key, started.key]);
     expect(started.description).toContain("y instead");
     expect(started.branch_name).toBe((await omoi.read(task)).branch_name);
     expect(await page.locator("[data-draft]").count()).toBe(0);
