@@ -61,9 +61,9 @@ help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: ## build, start everything, run one real task to its end, say what happened, stop everything
+demo: ## build, start everything, run one real task to its end, say what happened, stop everything; AGENT=codex runs the real Codex
 	@$(MAKE) --no-print-directory $(PARALLEL) build temporal
-	@$(BIN)/omoi demo
+	@$(BIN)/omoi demo $(if $(AGENT),--agent $(AGENT))
 
 # Times and ports differ in each run, so nothing compares the picture.
 .PHONY: picture

@@ -12,6 +12,7 @@ import (
 
 	"github.com/omoi-dev/omoi/config"
 	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
+	modeltest "github.com/omoi-dev/omoi/internal/testkit/model"
 )
 
 // emulatorLinked reports whether this build contains the Daytona emulator.
@@ -56,4 +57,14 @@ func emulatorOptions(cfg *config.Loaded, dir string, opts Options) daytonatest.O
 		out.Regions = []string{cfg.Daytona.Target}
 	}
 	return out
+}
+
+// startModel starts a scripted model that has an agent run commands, and then repeats the output of the last one.
+func startModel(commands []string) (address string, stop func(), err error) {
+	var turns []modeltest.Turn
+	for _, command := range commands {
+		turns = append(turns, modeltest.Turn{Tools: []modeltest.Tool{modeltest.Shell(command)}})
+	}
+	s, stop := modeltest.Start(append(turns, modeltest.Turn{Text: "The result is {{last_tool_result}}."})...)
+	return s.URL, stop, nil
 }

@@ -3,6 +3,7 @@
 package app
 
 import (
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -44,4 +45,26 @@ func TestDev_DaytonaEmulator(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, left)
+}
+
+// The demo of a coding agent names what is missing, else gives the agent a model that runs the commands.
+func TestStartDemoAgent(t *testing.T) {
+	cfg := fresh(t, "OMOI_CLAUDE_BIN=/bin/true")
+	t.Setenv("PATH", "/nonexistent")
+	_, _, err := StartDemoAgent(cfg, "nix", nil)
+	require.ErrorContains(t, err, "expected one of claude, codex")
+	_, _, err = StartDemoAgent(cfg, "codex", nil)
+	require.ErrorContains(t, err, "codex-acp is not on PATH. Next: npm install")
+
+	env, stop, err := StartDemoAgent(cfg, "claude", []string{"make it"})
+	require.NoError(t, err)
+	t.Cleanup(stop)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, env["ANTHROPIC_BASE_URL"]+"/v1/messages", strings.NewReader(`{"tools":[{"name":"Bash"}]}`))
+	require.NoError(t, err)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, response.Body.Close()) }()
+	said, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.Contains(t, string(said), `"command":"make it"`)
 }

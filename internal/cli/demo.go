@@ -24,22 +24,39 @@ import (
 )
 
 func newDemo(g *globals) *cobra.Command {
-	var timeout time.Duration
-	short := "Run one real task with a scripted agent and check its result"
+	var o demoOptions
+	short := "Run one real task and check its result"
 	cmd := g.command("demo", short, func(ctx context.Context, loaded *config.Loaded) error {
-		if timeout <= 0 {
-			return exit.Usagef("invalid --timeout %s: must be above 0, for example 10m", timeout)
+		if o.timeout <= 0 {
+			return exit.Usagef("invalid --timeout %s: must be above 0, for example 10m", o.timeout)
 		}
-		return g.demo(ctx, loaded, timeout)
+		return g.demo(ctx, loaded, o)
 	})
 	cmd.Long = `Start everything, or use a running omoi dev, run one real task in a new repository, show each step, check the outcome, and
-stop what was started. The agent is scripted: it runs a list of steps, without a model. Everything else is real. Exit code
-0 means that every check passed.`
-	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "timeout of the task")
+stop what was started. The agent is scripted: it runs a list of steps, without a model. Everything else is real. With
+--agent, the agent is an installed coding agent, and its model is scripted: development builds of omoi contain one. Exit
+code 0 means that every check passed.`
+	cmd.Flags().StringVar(&o.agent, "agent", "", "run the program of a coding agent, for example codex")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 2*time.Minute, "timeout of the task")
 	return cmd
 }
 
-func (g *globals) demo(ctx context.Context, loaded *config.Loaded, timeout time.Duration) (err error) {
+// demoOptions are the flags of the demo; env are the variables of the agent's tasks.
+type demoOptions struct {
+	agent   string
+	env     map[string]string
+	timeout time.Duration
+}
+
+func (g *globals) demo(ctx context.Context, loaded *config.Loaded, o demoOptions) (err error) {
+	if o.agent != "" {
+		env, stop, err := app.StartDemoAgent(loaded, o.agent, scenario.ExampleCommands())
+		if err != nil {
+			return err
+		}
+		defer stop()
+		o.env = env
+	}
 	dir := filepath.Join(loaded.Home, "demo")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("create the folder of the demo: %w", err)
@@ -50,7 +67,7 @@ func (g *globals) demo(ctx context.Context, loaded *config.Loaded, timeout time.
 		return fmt.Errorf("create the log of the services: %w", err)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	info, err := g.demoWith(ctx, loaded, log, timeout)
+	info, err := g.demoWith(ctx, loaded, log, o)
 	switch {
 	case g.json:
 	case err == nil:
@@ -62,7 +79,7 @@ func (g *globals) demo(ctx context.Context, loaded *config.Loaded, timeout time.
 }
 
 // demoWith starts or finds the services, runs the demo, and stops what it started.
-func (g *globals) demoWith(ctx context.Context, loaded *config.Loaded, log *os.File, timeout time.Duration) (devstack.Info, error) {
+func (g *globals) demoWith(ctx context.Context, loaded *config.Loaded, log *os.File, o demoOptions) (devstack.Info, error) {
 	lines := &render.Lines{Style: taskcmd.StyleOf(g.stdout, g.variable), Start: time.Now(), Heartbeats: true}
 	var printing sync.Mutex // the services report startup and shutdown from another goroutine
 	show := func(line string) {
@@ -90,8 +107,8 @@ func (g *globals) demoWith(ctx context.Context, loaded *config.Loaded, log *os.F
 	if err != nil {
 		return info, err
 	}
-	err = g.try(ctx, scenario.Config{API: client.New(info.APIURL, services.Key), Home: loaded.Home, Timeout: timeout}, []scenario.Scenario{
-		scenario.Demo(scenario.DemoOptions{Lines: lines, Show: show, History: func(ctx context.Context, taskID string) (int64, error) {
+	err = g.try(ctx, scenario.Config{API: client.New(info.APIURL, services.Key), Home: loaded.Home, Timeout: o.timeout}, []scenario.Scenario{
+		scenario.Demo(scenario.DemoOptions{Lines: lines, Show: show, Agent: o.agent, Env: o.env, History: func(ctx context.Context, taskID string) (int64, error) {
 			return app.HistoryLength(ctx, info, taskID)
 		}}),
 	})

@@ -139,13 +139,16 @@ func (k *kit) submit(ctx context.Context, text string, script ...map[string]any)
 	return err
 }
 
-// create creates a task of the scripted agent. A Ctrl-C does not interrupt the request, so that the task is known and
+// create creates a task, of the scripted agent unless in names another one. A Ctrl-C does not interrupt the request, so that the task is known and
 // cleaned up.
 func (k *kit) create(ctx context.Context, in client.CreateTaskRequest, script ...map[string]any) (client.Task, error) {
-	var err error
-	in.Agent, in.Provider = task.AgentScripted, k.Provider
-	if in.Execution, err = execution(ctx, script); err != nil {
-		return client.Task{}, err
+	in.Provider = k.Provider
+	if in.Agent == "" {
+		var err error
+		in.Agent = task.AgentScripted
+		if in.Execution, err = execution(ctx, script); err != nil {
+			return client.Task{}, err
+		}
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTime)
 	defer cancel()
@@ -285,7 +288,7 @@ func (h history) printed(command string) (results []string) {
 		case e.Type == event.AgentToolUse:
 			runs[call.ID] = call.Input.Command == command
 		case e.Type == event.AgentToolResult && runs[call.ID]:
-			results = append(results, call.Result)
+			results = append(results, strings.TrimSpace(call.Result))
 		}
 	}
 	return results

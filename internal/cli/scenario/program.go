@@ -60,6 +60,16 @@ func exampleSteps() []map[string]any {
 	}
 }
 
+// ExampleCommands returns the shell commands by which a coding agent does the task of the demo. The last one prints the
+// number with separators.
+func ExampleCommands() []string {
+	write := func(text string) string { return "cat > " + programFile + " <<'END'\n" + text + "END" }
+	return []string{
+		write(program), programRun, write(strings.Replace(program, plainLine, prettyLine, 1)),
+		fmt.Sprintf("git add -A && git commit -qm 'Compute C(%d,%d)' && %s", chooseN, chooseK, programRun),
+	}
+}
+
 // expected returns the number, computed by math/big.
 func expected() string { return new(big.Int).Binomial(chooseN, chooseK).String() }
 

@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 )
 
@@ -30,23 +29,39 @@ type Server struct {
 	stopped  chan struct{}
 }
 
+// test is what an endpoint needs of testing.TB, so that a program can start one too.
+type test interface {
+	Helper()
+	Cleanup(do func())
+	Errorf(format string, args ...any)
+	Failed() bool
+}
+
 // New starts an endpoint that ends with the test. When the test ends, all turns must have
 // been played and every expectation must have held.
-func New(tb testing.TB, turns ...Turn) *Server {
+func New(tb test, turns ...Turn) *Server {
 	tb.Helper()
-	s := &Server{turns: turns, stopped: make(chan struct{})}
-	server := httptest.NewServer(http.HandlerFunc(s.serve))
-	s.URL = server.URL
+	s, stop := Start(turns...)
 	tb.Cleanup(func() {
-		close(s.stopped)
-		server.CloseClientConnections()
-		server.Close()
+		stop()
 		s.check(tb)
 	})
 	return s
 }
 
-func (s *Server) check(tb testing.TB) {
+// Start starts an endpoint that runs until stop.
+func Start(turns ...Turn) (s *Server, stop func()) {
+	s = &Server{turns: turns, stopped: make(chan struct{})}
+	server := httptest.NewServer(http.HandlerFunc(s.serve))
+	s.URL = server.URL
+	return s, func() {
+		close(s.stopped)
+		server.CloseClientConnections()
+		server.Close()
+	}
+}
+
+func (s *Server) check(tb test) {
 	tb.Helper()
 	for _, text := range s.wrong {
 		tb.Errorf("the model endpoint: %s", text)
