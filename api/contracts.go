@@ -13,7 +13,7 @@ import (
 // Contracts stores task contracts.
 type Contracts interface {
 	TaskContract(ctx context.Context, organizationID, id string) (client.TaskContract, error)
-	SetTaskContract(ctx context.Context, organizationID, id, sender string, c taskcontract.Contract, read *int) (client.TaskContract, error)
+	SetTaskContract(ctx context.Context, c taskcontract.Change) (client.TaskContract, error)
 }
 
 func (a *API) registerContracts() {
@@ -33,7 +33,9 @@ func (a *API) setContract(ctx context.Context, in *changeIn[client.SetContractRe
 	}
 	who := callerOf(ctx)
 	defer a.deps.Bus.Wake(live.Task(in.ID))
-	return body(a.deps.Contracts.SetTaskContract(ctx, who.organization, in.ID, who.name, c, in.Body.Version))
+	return body(a.deps.Contracts.SetTaskContract(ctx, taskcontract.Change{
+		OrganizationID: who.organization, TaskID: in.ID, Sender: who.name, Contract: c, Read: in.Body.Version,
+	}))
 }
 
 // draftContract sets the contract of a new task, if the request has one.

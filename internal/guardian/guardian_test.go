@@ -311,7 +311,9 @@ func TestOnlyTheContractLiftsALimit(t *testing.T) {
 	j, err := g.JudgeNow(t.Context(), box, true)
 	require.NoError(t, err)
 	require.True(t, j.NeedsSteering)
-	_, err = w.store.SetTaskContract(t.Context(), w.org, j.TaskID, "ann", taskcontract.Contract{AllowedPaths: []string{"src", "cmd"}}, nil)
+	_, err = w.store.SetTaskContract(t.Context(), taskcontract.Change{
+		OrganizationID: w.org, TaskID: j.TaskID, Sender: "ann", Contract: taskcontract.Contract{AllowedPaths: []string{"src", "cmd"}},
+	})
 	require.NoError(t, err)
 	j, err = g.JudgeNow(t.Context(), box, true)
 	require.NoError(t, err)

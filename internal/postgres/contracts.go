@@ -35,28 +35,29 @@ func (s *Store) TaskContract(ctx context.Context, organizationID, id string) (cl
 }
 
 // SetTaskContract stores another version of a task's contract, which is accepted. [task.CodeConflict] if the task has ended, or if its
-// newest version is not the one that was read; nil: not compared.
-func (s *Store) SetTaskContract(ctx context.Context, organizationID, id, sender string, c taskcontract.Contract, read *int) (client.TaskContract, error) {
+// newest version is not the one that was read.
+func (s *Store) SetTaskContract(ctx context.Context, c taskcontract.Change) (client.TaskContract, error) {
+	id := c.TaskID
 	err := s.inTx(ctx, func(q *db.Queries) error {
-		status, err := q.LockTaskForContract(ctx, organizationID, id)
+		status, err := q.LockTaskForContract(ctx, c.OrganizationID, id)
 		if err != nil {
 			return missing(err, "There is no task %s.", id)
 		}
 		if task.Status(status).Final() {
 			return task.Errorf(task.CodeConflict, "Task %s is %s: its contract is fixed. Next: omoi retry %s, then change the contract", id, status, id)
 		}
-		row := byUser(id, sender, jsonOf(c))
-		row.Read = read
+		row := byUser(id, c.Sender, jsonOf(c.Contract))
+		row.Read = c.Read
 		stored, err := q.InsertContract(ctx, row)
 		if err == nil && stored == 0 {
-			err = task.Errorf(task.CodeConflict, "The contract of task %s has changed since version %d. Next: omoi contract %s", id, *read, id)
+			err = task.Errorf(task.CodeConflict, "The contract of task %s has changed since version %d. Next: omoi contract %s", id, *c.Read, id)
 		}
 		return err
 	})
 	if err != nil {
 		return client.TaskContract{}, translate("store the contract of task "+id, err)
 	}
-	return s.TaskContract(ctx, organizationID, id)
+	return s.TaskContract(ctx, c.OrganizationID, id)
 }
 
 func byUser(taskID, sender string, contract json.RawMessage) db.InsertContractParams {

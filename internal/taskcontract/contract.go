@@ -27,6 +27,15 @@ const (
 	ByModel = "model"
 )
 
+// Change is a contract that a user sets for a task.
+type Change struct {
+	OrganizationID string
+	TaskID         string
+	Sender         string // name of the user
+	Contract       Contract
+	Read           *int // newest version that the user has read; 0: none; nil: not compared
+}
+
 // Version is one stored version of a task's contract.
 type Version struct {
 	Number    int       `json:"version" doc:"Number of the version in its task, from 1."`
