@@ -15,12 +15,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/stdio"
-	"github.com/omoi-dev/omoi/internal/agent/textcut"
-)
-
-const (
-	maxLine   = 64 << 20 // of a longer line only the beginning is read
-	headBytes = 64 << 10
+	"github.com/omoi-dev/omoi/internal/jsonrpc"
 )
 
 // Errors of a request without an answer.
@@ -32,9 +27,9 @@ var (
 // handler takes what an agent sends by itself, in order.
 type handler interface {
 	// take records a notification, or a line that is none of the protocol.
-	take(f *frame)
-	// asked returns the result of a request, or an error that refuses it.
-	asked(f *frame) (result any, refused *rpcError)
+	take(f *jsonrpc.Frame)
+	// asked returns the result of a request, or an error that refuses it. late: the agent may not wait for the answer any more.
+	asked(f *jsonrpc.Frame, late bool) (result any, refused *jsonrpc.Error)
 }
 
 // conn is the connection to one process of an agent.
@@ -48,13 +43,13 @@ type conn struct {
 
 	mu    sync.Mutex
 	last  int
-	calls map[string]chan *frame // open requests by ID
+	calls map[string]chan *jsonrpc.Frame // open requests by ID
 }
 
 // dial starts the agent's program.
 func dial(ctx context.Context, env agent.Env, command proc.Command, to handler) (*conn, error) {
 	ctx, stop := context.WithCancel(ctx)
-	c := &conn{stop: stop, to: to, calls: map[string]chan *frame{}}
+	c := &conn{stop: stop, to: to, calls: map[string]chan *jsonrpc.Frame{}}
 	process, err := stdio.Start(ctx, env.Procs, command, true, c.read)
 	if err != nil {
 		stop()
@@ -79,12 +74,12 @@ func (c *conn) over() bool {
 func (c *conn) read(out io.Reader) {
 	for lines := bufio.NewReaderSize(out, 64<<10); ; {
 		begun := time.Now()
-		raw, full, err := textcut.ReadLine(lines, maxLine, headBytes)
+		f, broken, err := jsonrpc.Read(lines)
 		if time.Since(begun) > upToDate {
 			c.behind = 0
 		}
 		begun = time.Now()
-		c.line(raw, full)
+		c.line(f, broken)
 		c.behind += time.Since(begun)
 		if err != nil {
 			return
@@ -92,14 +87,12 @@ func (c *conn) read(out io.Reader) {
 	}
 }
 
-func (c *conn) line(raw []byte, full int) {
-	switch f := parse(raw); {
-	case full > len(raw):
-		c.to.take(&frame{raw: raw, bytes: full})
-	case f == nil && strings.TrimSpace(string(raw)) == "":
+func (c *conn) line(f *jsonrpc.Frame, broken bool) {
+	switch {
 	case f == nil:
-		c.to.take(&frame{raw: raw})
-	case f.Method != "" && len(f.ID) > 0 && string(f.ID) != "null":
+	case broken:
+		c.to.take(f)
+	case f.Request():
 		c.request(f)
 	case f.Method != "":
 		c.to.take(f)
@@ -115,18 +108,13 @@ const upToDate = 20 * time.Millisecond
 const late = time.Second
 
 // request answers a request of the agent at once.
-func (c *conn) request(f *frame) {
-	f.late = c.behind > late
-	result, refused := c.to.asked(f)
-	message := map[string]any{"jsonrpc": "2.0", "id": f.ID, "result": result}
-	if refused != nil {
-		message = map[string]any{"jsonrpc": "2.0", "id": f.ID, "error": map[string]any{"code": refused.Code, "message": refused.Message}}
-	}
-	_ = c.send(message) // a closed input is the end of the program, which its reader sees
+func (c *conn) request(f *jsonrpc.Frame) {
+	result, refused := c.to.asked(f, c.behind > late)
+	_ = c.send(jsonrpc.Response(f.ID, result, refused)) // a closed input is the end of the program, which its reader sees
 }
 
 // answered passes a response to its request. A response to no open request is dropped.
-func (c *conn) answered(f *frame) {
+func (c *conn) answered(f *jsonrpc.Frame) {
 	id := strings.Trim(string(f.ID), `"`)
 	c.mu.Lock()
 	call := c.calls[id]
@@ -146,8 +134,8 @@ func (c *conn) send(message map[string]any) error {
 }
 
 // call sends a request. The channel gets the response, if there is one.
-func (c *conn) call(method string, params any) (<-chan *frame, error) {
-	done := make(chan *frame, 1)
+func (c *conn) call(method string, params any) (<-chan *jsonrpc.Frame, error) {
+	done := make(chan *jsonrpc.Frame, 1)
 	c.mu.Lock()
 	c.last++
 	id := c.last
@@ -158,7 +146,7 @@ func (c *conn) call(method string, params any) (<-chan *frame, error) {
 
 // notify sends a notification.
 func (c *conn) notify(method string, params any) error {
-	return c.send(map[string]any{"jsonrpc": "2.0", "method": method, "params": params})
+	return c.send(jsonrpc.Notification(method, params))
 }
 
 // ask sends a request and waits for its result. The error is that of ctx or of the response, [errEnded] or [errSilent].
@@ -171,11 +159,11 @@ func (c *conn) ask(ctx context.Context, method string, params any, patience time
 	defer late.Stop()
 	select {
 	case f := <-done:
-		return f.outcome()
+		return f.Outcome()
 	case <-c.Drained:
 		select {
 		case f := <-done: // the last thing that the program said
-			return f.outcome()
+			return f.Outcome()
 		default:
 			return nil, errEnded
 		}
@@ -184,12 +172,4 @@ func (c *conn) ask(ctx context.Context, method string, params any, patience time
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-}
-
-// outcome returns the result of a response.
-func (f *frame) outcome() (json.RawMessage, error) {
-	if f.Error != nil {
-		return nil, f.Error
-	}
-	return f.Result, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
 	"github.com/omoi-dev/omoi/internal/agent/stdio"
+	"github.com/omoi-dev/omoi/internal/jsonrpc"
 	acptest "github.com/omoi-dev/omoi/internal/testkit/acp"
 )
 
@@ -50,7 +51,7 @@ func taken(t *testing.T, d Dialect, lines []string) []string {
 	require.NoError(t, err)
 	in := stdio.NewWriter(null)
 	defer in.Drop()
-	c := &conn{Process: &stdio.Process{In: in}, to: handlerOf{r}, calls: map[string]chan *frame{}}
+	c := &conn{Process: &stdio.Process{In: in}, to: handlerOf{r}, calls: map[string]chan *jsonrpc.Frame{}}
 	c.read(strings.NewReader(strings.Join(lines, "\n") + "\n"))
 	r.settle(nil, true)
 	return report.all
@@ -59,11 +60,11 @@ func taken(t *testing.T, d Dialect, lines []string) []string {
 // handlerOf takes messages without a program that could get answers.
 type handlerOf struct{ *recorder }
 
-func (h handlerOf) asked(f *frame) (any, *rpcError) {
+func (h handlerOf) asked(f *jsonrpc.Frame, _ bool) (any, *jsonrpc.Error) {
 	if f.Method == "session/request_permission" {
 		return h.permit(f), nil
 	}
-	return nil, &rpcError{Code: codeNoMethod}
+	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethod}
 }
 
 // damaged returns a line with random damage.

@@ -12,6 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/textcut"
+	"github.com/omoi-dev/omoi/internal/jsonrpc"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -47,8 +48,8 @@ func failed(class task.FailureClass, kind, text string) *continuous.Failure {
 }
 
 // rejected returns the failure of a turn that ended with an error.
-func (t *talk) rejected(e *rpcError, now standing) *continuous.Failure {
-	more := into[detail](e.Data)
+func (t *talk) rejected(e *jsonrpc.Error, now standing) *continuous.Failure {
+	more := jsonrpc.Into[detail](e.Data)
 	text := strings.Join(slices.DeleteFunc([]string{e.Message, more.Details, now.notice}, func(s string) bool { return strings.TrimSpace(s) == "" }), " ")
 	class := classOf(e.Code, more.Kind, text)
 	switch {

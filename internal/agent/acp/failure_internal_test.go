@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/agent/proc"
+	"github.com/omoi-dev/omoi/internal/jsonrpc"
 	"github.com/omoi-dev/omoi/internal/task"
 	acptest "github.com/omoi-dev/omoi/internal/testkit/acp"
 )
@@ -28,7 +29,7 @@ func TestClassOf(t *testing.T) {
 		require.Equal(t, class, classOf(0, "", text), text)
 	}
 	require.Equal(t, task.ClassCredentials, classOf(401, "", "x"))
-	require.Equal(t, task.ClassProviderLimit, classOf(codeNoSuccess, "rate_limit", "x"))
+	require.Equal(t, task.ClassProviderLimit, classOf(jsonrpc.CodeInternal, "rate_limit", "x"))
 }
 
 // TestDied checks the class of an agent that ended without an answer.

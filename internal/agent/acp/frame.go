@@ -1,67 +1,19 @@
 package acp
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
+
+	"github.com/omoi-dev/omoi/internal/jsonrpc"
 )
 
-// frame is one message of the protocol: a request, a notification or a response.
-type frame struct {
-	ID     json.RawMessage `json:"id"`
-	Method string          `json:"method"`
-	Params json.RawMessage `json:"params"`
-	Result json.RawMessage `json:"result"`
-	Error  *rpcError       `json:"error"`
-
-	raw   []byte
-	bytes int  // full length of a line that was cut; 0: the whole line
-	late  bool // of a request: the agent may not wait for the answer any more
-}
-
-// rpcError is the error of a response.
-type rpcError struct {
-	Code    int             `json:"code"`
-	Message string          `json:"message"`
-	Data    json.RawMessage `json:"data"`
-}
-
-// Codes of JSON-RPC and of the protocol.
-const (
-	codeNoLogin   = -32000
-	codeNoMethod  = -32601
-	codeNoSuccess = -32603
-)
-
-func (e *rpcError) Error() string { return e.Message }
+// codeNoLogin is the protocol's code of an agent without a login.
+const codeNoLogin = -32000
 
 // detail is the part of an error's data that omoi uses.
 type detail struct {
 	Kind    string `json:"errorKind"` //nolint:tagliatelle // the protocol's name
 	Name    string `json:"errorName"` //nolint:tagliatelle // the protocol's name
 	Details string `json:"details"`
-}
-
-// parse parses a line; nil if it is not a JSON object. A field of an unexpected type is skipped.
-func parse(raw []byte) *frame {
-	raw = bytes.TrimSpace(raw)
-	f := &frame{raw: raw}
-	if len(raw) == 0 || raw[0] != '{' || !readable(json.Unmarshal(raw, f)) {
-		return nil
-	}
-	return f
-}
-
-// readable reports whether a decoding error is only about single fields, which then stay empty.
-func readable(err error) bool {
-	_, broken := errors.AsType[*json.UnmarshalTypeError](err)
-	return err == nil || broken
-}
-
-// into decodes a part of a message, and skips fields of unexpected types.
-func into[T any](raw json.RawMessage) (v T) {
-	_ = json.Unmarshal(raw, &v)
-	return v
 }
 
 // Parts of the answers to initialize and to the requests that open a session.
@@ -103,7 +55,7 @@ type (
 func modeOf(options []option) string {
 	for _, o := range options {
 		if o.ID == "mode" {
-			return into[string](o.Value)
+			return jsonrpc.Into[string](o.Value)
 		}
 	}
 	return ""

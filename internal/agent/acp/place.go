@@ -11,6 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/statefile"
 	"github.com/omoi-dev/omoi/internal/agent/transcript"
+	"github.com/omoi-dev/omoi/internal/jsonrpc"
 )
 
 // place is the state of a run on disk, from which a restarted omoi-agent continues.
@@ -75,7 +76,7 @@ func moved(work string) func(line []byte) []byte {
 	old := ""
 	return func(line []byte) []byte {
 		if old == "" {
-			old = into[struct {
+			old = jsonrpc.Into[struct {
 				Folder string `json:"cwd"`
 			}](line).Folder
 		}

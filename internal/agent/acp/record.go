@@ -13,6 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/agent/transcript"
 	"github.com/omoi-dev/omoi/internal/event"
+	"github.com/omoi-dev/omoi/internal/jsonrpc"
 	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
@@ -107,11 +108,11 @@ func (r *recorder) load(on bool) {
 }
 
 // take records a notification.
-func (r *recorder) take(f *frame) {
+func (r *recorder) take(f *jsonrpc.Frame) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.last = uptime.Now()
-	u := into[struct {
+	u := jsonrpc.Into[struct {
 		Update update `json:"update"`
 	}](f.Params).Update
 	if r.loading && f.Method == "session/update" && u.Mode == "" && len(u.Options) == 0 {
@@ -142,19 +143,19 @@ func (r *recorder) take(f *frame) {
 }
 
 // other reports a message that has no event of its own, and a line that is none of the protocol.
-func (r *recorder) other(f *frame, kind string) {
+func (r *recorder) other(f *jsonrpc.Frame, kind string) {
 	if f.Method == "" {
 		if r.unread++; r.unread > mostUnread {
 			return
 		}
 		kind = "omoi_line_unread"
-		if f.bytes > 0 {
+		if f.Bytes > 0 {
 			kind = "omoi_line_left_out"
 		}
 	}
-	data := map[string]any{"subtype": kind, "line_type": cmp.Or(f.Method, kind), "metadata": into[any](f.raw)}
-	if full := max(f.bytes, len(f.raw)); full > maxMetadata || data["metadata"] == nil {
-		data["metadata"], data["metadata_full_length"] = strings.ToValidUTF8(textcut.First(string(f.raw), resultBytes), "?"), full
+	data := map[string]any{"subtype": kind, "line_type": cmp.Or(f.Method, kind), "metadata": jsonrpc.Into[any](f.Raw)}
+	if full := max(f.Bytes, len(f.Raw)); full > maxMetadata || data["metadata"] == nil {
+		data["metadata"], data["metadata_full_length"] = strings.ToValidUTF8(textcut.First(string(f.Raw), resultBytes), "?"), full
 	}
 	r.emit(event.AgentSystemMessage, data)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/textcut"
+	"github.com/omoi-dev/omoi/internal/jsonrpc"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/wait"
 )
@@ -51,7 +52,7 @@ func (t *talk) open(ctx context.Context) error {
 	if err != nil {
 		return t.unopened(err)
 	}
-	if t.can = into[greeting](raw); t.can.Version != 1 {
+	if t.can = jsonrpc.Into[greeting](raw); t.can.Version != 1 {
 		return task.Invalid("agent", "Cannot start %s: it speaks version %d of the Agent Client Protocol instead of 1. Next: %s", t.Dialect.Title, t.can.Version, t.Dialect.Install)
 	}
 	if err := t.Dialect.CheckVersion(t.can.Agent.Version); err != nil {
@@ -81,7 +82,7 @@ func (t *talk) create(ctx context.Context) (to opened, err error) {
 	if err != nil {
 		return to, t.unopened(err)
 	}
-	if to = into[opened](raw); to.SessionID == "" {
+	if to = jsonrpc.Into[opened](raw); to.SessionID == "" {
 		return to, t.unopened(errors.New("it named no session"))
 	}
 	t.fresh = true
@@ -95,12 +96,12 @@ func (t *talk) resume(ctx context.Context) (opened, error) {
 	raw, err := t.continued(ctx, id)
 	if err == nil {
 		t.fresh = false
-		return into[opened](raw), nil
+		return jsonrpc.Into[opened](raw), nil
 	}
 	if ctx.Err() != nil {
 		return opened{}, ctx.Err()
 	}
-	if refused, ok := errors.AsType[*rpcError](err); (!ok || refused.Code == codeNoLogin) && !errors.Is(err, errCannot) {
+	if refused, ok := errors.AsType[*jsonrpc.Error](err); (!ok || refused.Code == codeNoLogin) && !errors.Is(err, errCannot) {
 		return opened{}, t.unopened(err)
 	}
 	t.forgotten(id, err)
@@ -149,7 +150,7 @@ func (t *talk) setMode(ctx context.Context, to opened) error {
 
 // unopened returns the error of an agent that cannot begin to work, with its failure class.
 func (t *talk) unopened(err error) error {
-	refused, answered := errors.AsType[*rpcError](err)
+	refused, answered := errors.AsType[*jsonrpc.Error](err)
 	switch {
 	case answered && refused.Code == codeNoLogin:
 		kind := t.Dialect.credential()

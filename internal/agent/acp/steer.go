@@ -7,6 +7,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/claude"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 	"github.com/omoi-dev/omoi/internal/event"
+	"github.com/omoi-dev/omoi/internal/jsonrpc"
 )
 
 // delivery is a request with a text, and the messages that the text comes from, if any.
@@ -14,7 +15,7 @@ type delivery struct {
 	messages []inbox.Message
 	steers   bool   // a message to the running turn, as opposed to a prompt
 	how      string // how the messages reach the agent
-	done     <-chan *frame
+	done     <-chan *jsonrpc.Frame
 }
 
 // prompt sends a prompt.
@@ -68,12 +69,12 @@ func (t *talk) inject(m inbox.Message) {
 }
 
 // answered takes the answer to an open request of the turn.
-func (t *talk) answered(at int, f *frame) {
+func (t *talk) answered(at int, f *jsonrpc.Frame) {
 	end := t.end
 	d := end.open[at]
 	end.open = append(end.open[:at:at], end.open[at+1:]...)
 	switch {
-	case d.steers && (f.Error != nil || into[steered](f.Result).Outcome != "injected"):
+	case d.steers && (f.Error != nil || jsonrpc.Into[steered](f.Result).Outcome != "injected"):
 		t.rec.withdraw(d.messages...)
 		t.Later = append(t.Later, d.messages...) // no turn runs any more, or the agent refuses
 		return
@@ -81,7 +82,7 @@ func (t *talk) answered(at int, f *frame) {
 	case f.Error != nil:
 		end.refused = f.Error
 	default:
-		a := into[answer](f.Result)
+		a := jsonrpc.Into[answer](f.Result)
 		end.result = &a
 	}
 	t.used(d.messages, d.how)
@@ -122,20 +123,20 @@ func (t *talk) unread() {
 }
 
 // take passes a notification on.
-func (t *talk) take(f *frame) { t.rec.take(f) }
+func (t *talk) take(f *jsonrpc.Frame) { t.rec.take(f) }
 
 // asked answers a request of the agent.
-func (t *talk) asked(f *frame) (result any, refused *rpcError) {
+func (t *talk) asked(f *jsonrpc.Frame, late bool) (result any, refused *jsonrpc.Error) {
 	switch {
 	case f.Method == "session/request_permission":
 		return t.rec.permit(f), nil
 	case f.Method == "craft/drainMidTurnQueue" && t.Dialect.Steer == SteerPull:
-		if f.late { // qwen waits two seconds for the answer: a message would be lost
+		if late { // qwen waits two seconds for the answer: a message would be lost
 			return map[string]any{"messages": []string{}, "hasQueuedPrompt": false}, nil
 		}
 		return map[string]any{"messages": t.pull(), "hasQueuedPrompt": false}, nil
 	}
-	return nil, &rpcError{Code: codeNoMethod, Message: "method not found"}
+	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethod, Message: "method not found"}
 }
 
 // pull returns the messages that wait for the turn. The next request to the model contains them.

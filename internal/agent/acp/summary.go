@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/agent/textcut"
+	"github.com/omoi-dev/omoi/internal/jsonrpc"
 )
 
 // Limits of a summary in bytes.
@@ -26,8 +27,8 @@ func summaryOf(path string) string {
 	var texts []string
 	for lines := bufio.NewReaderSize(file, 64<<10); err == nil; {
 		var line []byte
-		line, _, err = textcut.ReadLine(lines, maxLine, 0)
-		texts = append(texts, textsOf(into[any](line))...)
+		line, _, err = textcut.ReadLine(lines, jsonrpc.MaxLine, 0)
+		texts = append(texts, textsOf(jsonrpc.Into[any](line))...)
 		texts = texts[max(len(texts)-summaryBytes/10, 0):]
 	}
 	return newest(texts)

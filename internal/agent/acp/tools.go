@@ -9,6 +9,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/event"
+	"github.com/omoi-dev/omoi/internal/jsonrpc"
 )
 
 const (
@@ -54,7 +55,7 @@ func ended(status string) bool { return status == "completed" || status == "fail
 // fold takes what a message adds to a call.
 func (c *call) fold(u update) {
 	c.name, c.title, c.kind = cmp.Or(c.name, u.tool()), cmp.Or(u.Title, c.title), cmp.Or(u.ToolKind, c.kind)
-	if input := into[map[string]any](u.Input); len(input) > 0 {
+	if input := jsonrpc.Into[map[string]any](u.Input); len(input) > 0 {
 		c.input = u.Input
 	}
 	if len(u.Output) > 0 {
@@ -75,7 +76,7 @@ func (c *call) fold(u update) {
 // arguments returns the input of a call. An agent that sends none has a title for it.
 func (c *call) arguments() any {
 	if len(c.input) > 0 {
-		return into[any](c.input)
+		return jsonrpc.Into[any](c.input)
 	}
 	return map[string]any{"title": c.title}
 }
@@ -121,7 +122,7 @@ func (r *recorder) completed(id string, c *call, failed bool) bool {
 	if failed {
 		r.place.Errors++
 	}
-	done := map[string]any{"tool": c.tool(), "tool_use_id": id, "tool_input": c.arguments(), "tool_response": into[any](c.output)}
+	done := map[string]any{"tool": c.tool(), "tool_use_id": id, "tool_input": c.arguments(), "tool_response": jsonrpc.Into[any](c.output)}
 	if len(c.output) > responseBytes {
 		done["tool_response"], done["tool_response_truncated"], done["tool_response_full_length"] = textcut.First(string(c.output), resultBytes), true, len(c.output)
 	}
@@ -151,9 +152,9 @@ func (r *recorder) closeCalls() {
 
 // permit answers a request for a permission: the sandbox is the isolation. While the turn is stopped, nothing is
 // permitted.
-func (r *recorder) permit(f *frame) any {
-	p := into[permission](f.Params)
-	u := into[update](p.Call)
+func (r *recorder) permit(f *jsonrpc.Frame) any {
+	p := jsonrpc.Into[permission](f.Params)
+	u := jsonrpc.Into[update](p.Call)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if u.ID != "" && !r.loading {

@@ -9,6 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
+	"github.com/omoi-dev/omoi/internal/jsonrpc"
 	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
@@ -25,7 +26,7 @@ const (
 type turn struct {
 	open        []delivery // requests without an answer; the first one is the prompt
 	result      *answer    // nil: the turn ended without a result
-	refused     *rpcError
+	refused     *jsonrpc.Error
 	said        string
 	stopping    []inbox.Message
 	interrupted bool
@@ -86,7 +87,7 @@ func (t *talk) converse(ctx context.Context, text string, of []inbox.Message) er
 }
 
 // second returns the channel of the second open request; it blocks without one.
-func second(open []delivery) <-chan *frame {
+func second(open []delivery) <-chan *jsonrpc.Frame {
 	if len(open) < 2 {
 		return nil
 	}

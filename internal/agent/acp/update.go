@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/omoi-dev/omoi/internal/jsonrpc"
 )
 
 // update is one session/update, with the keys that omoi uses. Agents use the same keys for the same things, so that one
@@ -94,7 +96,7 @@ func (a answer) used() *usage {
 	if count == nil {
 		return nil
 	}
-	return &usage{Input: into[float64](count["input_tokens"]), Output: into[float64](count["output_tokens"])}
+	return &usage{Input: jsonrpc.Into[float64](count["input_tokens"]), Output: jsonrpc.Into[float64](count["output_tokens"])}
 }
 
 // model returns the model that an answer names; empty: none.
@@ -107,7 +109,7 @@ func (a answer) model() string {
 
 // text returns the text of a chunk.
 func (u update) text() string {
-	return into[struct {
+	return jsonrpc.Into[struct {
 		Text string `json:"text"`
 	}](u.Content).Text
 }
@@ -128,7 +130,7 @@ func (u update) tool() string {
 // result returns the text of a tool's result; empty: this update has none.
 func (u update) result() string {
 	var parts []string
-	for _, block := range into[[]struct {
+	for _, block := range jsonrpc.Into[[]struct {
 		Content struct {
 			Text string `json:"text"`
 		} `json:"content"`
@@ -140,7 +142,7 @@ func (u update) result() string {
 	if len(parts) > 0 {
 		return strings.Join(parts, "\n")
 	}
-	return cmp.Or(into[string](u.Output), into[struct {
+	return cmp.Or(jsonrpc.Into[string](u.Output), jsonrpc.Into[struct {
 		Output string `json:"output"`
 	}](u.Output).Output)
 }
@@ -149,7 +151,7 @@ var exitForm = regexp.MustCompile(`(?i)^\s*exit code:? (\d{1,3})\b`)
 
 // exit returns the exit code of a command, if the update has one.
 func (u update) exit() (code int, known bool) {
-	out := into[struct {
+	out := jsonrpc.Into[struct {
 		Code     *int `json:"exitCode"` //nolint:tagliatelle // the protocol's name
 		Metadata struct {
 			Exit *int `json:"exit"`
@@ -167,7 +169,7 @@ func (u update) exit() (code int, known bool) {
 			return *code, true
 		}
 	}
-	if m := exitForm.FindStringSubmatch(into[string](u.Output)); m != nil {
+	if m := exitForm.FindStringSubmatch(jsonrpc.Into[string](u.Output)); m != nil {
 		code, err := strconv.Atoi(m[1])
 		return code, err == nil
 	}

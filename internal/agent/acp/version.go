@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/agent/textcut"
+	"github.com/omoi-dev/omoi/internal/jsonrpc"
 )
 
 // Version starts the program at path in a folder of its own, with the given environment, and returns the version that it
@@ -45,13 +45,13 @@ func (d Dialect) Version(ctx context.Context, path, dir string, environ []string
 // greeted reads lines up to the answer to initialize.
 func greeted(out io.Reader) (version string, err error) {
 	for lines := bufio.NewReaderSize(out, 64<<10); err == nil; {
-		var raw []byte
-		raw, _, err = textcut.ReadLine(lines, maxLine, headBytes)
-		if f := parse(raw); f != nil && string(f.ID) == "1" && f.Method == "" {
+		var f *jsonrpc.Frame
+		f, _, err = jsonrpc.Read(lines)
+		if f != nil && string(f.ID) == "1" && f.Method == "" {
 			if f.Error != nil {
 				return "", f.Error
 			}
-			return into[greeting](f.Result).Agent.Version, nil
+			return jsonrpc.Into[greeting](f.Result).Agent.Version, nil
 		}
 	}
 	if errors.Is(err, io.EOF) {
