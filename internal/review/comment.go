@@ -9,6 +9,9 @@ import (
 
 const maxComments = 60 << 10 // bytes of the text for the agent, which fits into a message
 
+// Opening is the first line of the text for the agent.
+const Opening = "Review comments on your work. Change what they ask for, and commit to the same branch."
+
 // Comment is a user's comment on lines of a file.
 type Comment struct {
 	Path    string `json:"path" minLength:"1" maxLength:"4096" doc:"Path of the file, as the list of changes has it."`
@@ -33,7 +36,7 @@ func (c Comments) Message() (string, error) {
 		return "", task.Invalid("comments", "Missing comments: expected text, or at least one of comments.")
 	}
 	var b strings.Builder
-	b.WriteString("Review comments on your work. Change what they ask for, and commit to the same branch.\n")
+	b.WriteString(Opening + "\n")
 	if c.Text != "" {
 		b.WriteString("\n" + strings.TrimSpace(c.Text) + "\n")
 	}

@@ -27,15 +27,24 @@ const maxText = 8 << 20
 
 // request returns the request body for the command line. The repository is determined last, since this needs the file
 // system.
-func (r *run) request(cmd *cobra.Command, args []string) (client.CreateTaskRequest, error) {
-	var none client.CreateTaskRequest
+func (r *run) request(cmd *cobra.Command, args []string) (in client.CreateTaskRequest, err error) {
 	if err := r.checkFlags(cmd); err != nil {
-		return none, err
+		return in, err
 	}
 	text, err := r.text(args)
-	if err != nil {
-		return none, err
+	if err == nil {
+		in, err = r.settings(cmd)
 	}
+	in.Description = text
+	if err == nil && r.project == "" {
+		in.Repo, err = r.repository(cmd.Context())
+	}
+	return in, err
+}
+
+// settings returns a request without text and repository.
+func (r *run) settings(cmd *cobra.Command) (client.CreateTaskRequest, error) {
+	var none client.CreateTaskRequest
 	execution, err := r.executionConfig()
 	if err != nil {
 		return none, err
@@ -47,7 +56,7 @@ func (r *run) request(cmd *cobra.Command, args []string) (client.CreateTaskReque
 		}
 	}
 	in := client.CreateTaskRequest{
-		Title: r.title, Description: text, Contract: contract, Priority: strings.ToUpper(r.priority),
+		Title: r.title, Contract: contract, Priority: strings.ToUpper(r.priority),
 		Agent: r.agent, Provider: r.provider, Execution: execution, DeadlineAt: r.deadline,
 	}
 	if r.script != "" && r.agent == "" {
@@ -69,16 +78,13 @@ func (r *run) request(cmd *cobra.Command, args []string) (client.CreateTaskReque
 	if named {
 		in.Budget = &b
 	}
-	if r.project == "" {
-		in.Repo, err = r.repository(cmd.Context())
-	}
-	return in, err
+	return in, nil
 }
 
 // checkFlags refuses flags that contradict each other. The server checks the values of single flags.
 func (r *run) checkFlags(cmd *cobra.Command) error {
 	for _, name := range []string{"deadline", "project", "repo"} { // an unset shell variable leaves an empty value
-		if f := cmd.Flag(name); f.Changed && f.Value.String() == "" {
+		if f := cmd.Flag(name); f != nil && f.Changed && f.Value.String() == "" {
 			return exit.Usagef("--%s is empty: give a value, or omit the flag", name)
 		}
 	}

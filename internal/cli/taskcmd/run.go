@@ -52,6 +52,7 @@ doctor shows which agents work here. Scripts to try: ` + exampleNames() + `.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return r.do(cmd, args) },
 	}
+	r.textFlags(cmd)
 	r.taskFlags(cmd)
 	return cmd
 }
@@ -64,12 +65,23 @@ func ProviderFlag(cmd *cobra.Command, provider *string, usage string) {
 	_ = cmd.Flags().MarkHidden("sandbox") // never fails: the flag exists
 }
 
-func (r *run) taskFlags(cmd *cobra.Command) {
+// textFlags defines the flags that concern one text.
+func (r *run) textFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&r.file, "file", "f", "", "read the text from a `file`; - is standard input")
+	f.StringVar(&r.title, "title", "", "title (default: the beginning of the text)")
+	f.StringVar(&r.deadline, "deadline", "", "`time` by which the task should end, in RFC 3339 with a zone; a near one raises its queue score")
+	f.BoolVarP(&r.wait, "wait", "w", false, "show progress until the task has ended")
+	f.DurationVar(&r.timeout, "wait-timeout", 0, "stop waiting after this time, for example 10m, with exit code 130; the task continues (default: no limit)")
+	f.StringVar(&r.key, "idempotency-key", "", "requests with the same key create one task (default: a new key)")
+	f.BoolVar(&r.dryRun, "dry-run", false, "print the request without sending it")
+}
+
+// taskFlags defines the flags with settings of tasks.
+func (r *run) taskFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
 	f.StringVarP(&r.repo, "repo", "r", "", "`path` of a local Git repository, or owner/name of one on GitHub (default: the GitHub repository of the current folder, else its local repository)")
 	f.StringVar(&r.project, "project", "", "existing `project` of the task, instead of --repo: its name, its ID, or 4 or more characters of the ID")
-	f.StringVar(&r.title, "title", "", "title (default: the beginning of the text)")
 	f.StringVar(&r.agent, "agent", "", strings.Join(task.RuntimeNames(), ", ")+" (default: task.agent of the server, else the first one that is installed and has a credential)")
 	f.StringVar(&r.script, "script", "", "JSON `file` with the steps of the scripted agent, or example:<name>; implies --agent scripted")
 	f.StringVar(&r.execution, "execution-config", "", "JSON `file` with more settings, for example command, setup, test_command, continuous")
@@ -80,12 +92,7 @@ func (r *run) taskFlags(cmd *cobra.Command) {
 	ProviderFlag(cmd, &r.provider, strings.Join(task.ProviderNames(), ", "))
 	f.StringVar(&r.priority, "priority", "", "CRITICAL, HIGH, MEDIUM or LOW (default MEDIUM)")
 	f.IntVar(&r.maxRetries, "max-retries", 3, "attempts after the first, 0 to 10")
-	f.StringVar(&r.deadline, "deadline", "", "`time` by which the task should end, in RFC 3339 with a zone; a near one raises its queue score")
 	r.budget.add(cmd, "budget-")
-	f.BoolVarP(&r.wait, "wait", "w", false, "show progress until the task has ended")
-	f.DurationVar(&r.timeout, "wait-timeout", 0, "stop waiting after this time, for example 10m, with exit code 130; the task continues (default: no limit)")
-	f.StringVar(&r.key, "idempotency-key", "", "requests with the same key create one task (default: a new key)")
-	f.BoolVar(&r.dryRun, "dry-run", false, "print the request without sending it")
 }
 
 func (r *run) do(cmd *cobra.Command, args []string) error {

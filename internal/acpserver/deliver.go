@@ -1,0 +1,164 @@
+package acpserver
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/omoi-dev/omoi/api/client"
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// key returns the idempotency key of the next prompt. A prompt that reached a task in an earlier process, which was killed before it
+// kept that, has the same key.
+func (s *session) key(text string) string {
+	return fmt.Sprintf("acp-%x", sha256.Sum256(fmt.Appendf(nil, "%s %d %s", s.id, s.Prompts+len(s.unsent), text)))
+}
+
+// deliver gives unsent prompts to the task. Prompts stay unsent while the task has no agent yet.
+func (s *session) deliver(ctx context.Context) error {
+	for len(s.unsent) > 0 {
+		sent, err := s.give(ctx, s.unsent[0])
+		if err != nil || !sent {
+			return err
+		}
+		s.unsent, s.Prompts = s.unsent[1:], s.Prompts+1
+		if err := s.save(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// give gives a prompt to the task, and reports whether an agent gets it.
+func (s *session) give(ctx context.Context, p prompt) (bool, error) {
+	if s.task() == "" {
+		return true, s.create(ctx, p)
+	}
+	t, err := s.api.Task(ctx, s.task())
+	switch {
+	case err != nil:
+		return false, err
+	case t.Status.Final(), reviewed(t):
+		return true, s.comment(ctx, p)
+	case works(t):
+		return s.tell(ctx, t, p)
+	case needsUser(t) && t.PendingCommand == nil:
+		_, _, err = s.api.Retry(ctx, t.ID, "A user continues in the editor.")
+		return false, err
+	}
+	return false, nil
+}
+
+// create creates the first task of the session.
+func (s *session) create(ctx context.Context, p prompt) error {
+	in, err := s.Request(ctx, s.Cwd, p.text)
+	if err != nil {
+		return err
+	}
+	t, _, err := s.api.CreateTask(ctx, in, p.key)
+	if err != nil {
+		return err
+	}
+	s.next(t.ID)
+	s.thought("Task %s. Next: omoi show %[1]s", render.Name(t.Key, t.ID))
+	return nil
+}
+
+// comment gives a prompt to an ended task: a failed or cancelled one gets its next attempt, and a completed one a task that continues
+// it. A reviewed one gets a revision.
+func (s *session) comment(ctx context.Context, p prompt) error {
+	out, _, err := s.api.Comment(ctx, s.task(), client.Comments{Text: p.text}, p.key)
+	if err != nil {
+		return err
+	}
+	switch {
+	case out.MessageID != "":
+		s.pending, s.own[out.MessageID] = message{p, out.MessageID}, true
+	case out.TaskID != s.task():
+		s.next(out.TaskID)
+		s.thought("A new task continues the branch. Next: omoi show %s", out.TaskID)
+	default:
+		s.thought("The next attempt of the task gets your text.")
+	}
+	return nil
+}
+
+// tell sends a prompt to the running agent. An agent that does not listen is about to end: then the ended task gets the prompt.
+func (s *session) tell(ctx context.Context, t client.Task, p prompt) (bool, error) {
+	sent, err := s.api.SendMessage(ctx, *t.SandboxID, client.CreateMessageRequest{Content: p.text}, p.key)
+	if code := task.CodeOf(err); code == task.CodeConflict || code == task.CodeGone {
+		return false, nil
+	}
+	if err == nil {
+		s.pending, s.own[sent.MessageID] = message{p, sent.MessageID}, true
+		s.thought("Message %s is accepted. Next: omoi message %[1]s", sent.MessageID)
+	}
+	return err == nil, err
+}
+
+// next makes a task the newest one of the session.
+func (s *session) next(id string) {
+	s.Tasks = append(s.Tasks, id)
+	s.restart()
+}
+
+// answered reports whether the agent has answered the newest message, or has read it if the task is over. A message that no agent will
+// read becomes unsent again.
+func (s *session) answered(ctx context.Context, over bool) (bool, error) {
+	if s.pending.id == "" {
+		return true, nil
+	}
+	m, err := s.api.Message(ctx, s.pending.id, 0)
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case m.State == client.MessageAnswered, over && m.State == client.MessageAcknowledged:
+		s.pending = message{}
+		return true, nil
+	case m.State == client.MessageExpired, m.State == client.MessageRejected:
+		s.unsent, s.pending = append([]prompt{s.pending.prompt}, s.unsent...), message{}
+	}
+	return false, nil
+}
+
+// halt stops the agent: an interrupt, after which the task waits for the next prompt; without a running agent a cancel, after which a
+// prompt retries the task.
+func (s *session) halt(ctx context.Context) error {
+	s.unsent, s.pending = nil, message{}
+	if s.task() == "" {
+		return nil
+	}
+	t, err := s.api.Task(ctx, s.task())
+	switch {
+	case err != nil || t.Status.Final() || needsUser(t):
+	case works(t):
+		in := client.CreateMessageRequest{Content: "The user stopped you in the editor.", Type: client.MessageInterrupt}
+		_, err = s.api.SendMessage(ctx, *t.SandboxID, in, task.NewID())
+	default:
+		_, _, err = s.api.Cancel(ctx, t.ID, "A user stopped the task in the editor.")
+	}
+	if code := task.CodeOf(err); code == task.CodeConflict || code == task.CodeGone {
+		return nil // the agent has ended
+	}
+	return err
+}
+
+// works reports whether the agent that does the work runs.
+func works(t client.Task) bool {
+	last := len(t.Attempts) - 1
+	return t.Status == task.StatusRunning && t.SandboxID != nil && last >= 0 && t.Attempts[last].EndedAt == nil &&
+		t.Attempts[last].Kind != task.KindValidation
+}
+
+// reviewed reports whether the work waits for a verdict.
+func reviewed(t client.Task) bool {
+	return t.Status == task.StatusPendingValidation || t.Status == task.StatusValidating || t.Blocked == task.BlockedReview
+}
+
+// needsUser reports whether the task continues only after an action of the user.
+func needsUser(t client.Task) bool {
+	return t.Status == task.StatusPending && t.Blocked == task.BlockedSuspended || t.Group == task.GroupNeedsYou
+}

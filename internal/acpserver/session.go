@@ -1,0 +1,167 @@
+package acpserver
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/omoi-dev/omoi/api/client"
+	"github.com/omoi-dev/omoi/internal/agent/statefile"
+)
+
+// kept is what the file of a session holds, so that another process can load it.
+type kept struct {
+	Cwd     string   `json:"cwd"`
+	Tasks   []string `json:"tasks"`   // the last one is open, or ended last
+	Prompts int      `json:"prompts"` // prompts that reached a task
+}
+
+// session is a conversation of the editor. Its fields belong to the newest turn; see [session.begin].
+type session struct {
+	*server
+	kept
+
+	id      string
+	api     *client.Client
+	newest  *turn           // of the reader
+	unsent  []prompt        // prompts that no agent has yet
+	pending message         // newest message to the agent, until it is answered
+	taken   map[string]bool // prompts by request, so that a repeated one has no effect
+	reader
+}
+
+// prompt is a text of the user with its idempotency key.
+type prompt struct{ text, key string }
+
+// message is a prompt that was sent to a running agent.
+type message struct {
+	prompt
+
+	id string // empty: none
+}
+
+func (s *server) session(id string, k kept) *session {
+	one := &session{server: s, kept: k, id: id, taken: map[string]bool{}}
+	one.of = one
+	one.restart()
+	s.sessions[id] = one
+	return one
+}
+
+// sessionID matches IDs of sessions and tasks, and keys of tasks. It keeps names of files within the folder.
+var sessionID = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
+
+// known returns a session of this process, of an earlier one, or of a task.
+func (s *server) known(p params) (*session, error) {
+	if one := s.sessions[p.SessionID]; one != nil {
+		return one, nil
+	}
+	if !sessionID.MatchString(p.SessionID) {
+		return nil, errNoSession
+	}
+	k := kept{Tasks: []string{p.SessionID}}
+	statefile.Load(s.file(p.SessionID), &k)
+	k.Cwd = cmp.Or(p.Folder, k.Cwd)
+	return s.session(p.SessionID, k), nil
+}
+
+func (s *server) file(id string) string { return filepath.Join(s.Folder, id+".json") }
+
+func (s *session) save() error {
+	if err := os.MkdirAll(s.Folder, 0o700); err != nil {
+		return err
+	}
+	return statefile.Save(s.file(s.id), s.kept)
+}
+
+// task is the newest task of the session; empty: none.
+func (s *session) task() string {
+	if len(s.Tasks) == 0 {
+		return ""
+	}
+	return s.Tasks[len(s.Tasks)-1]
+}
+
+// turn is a request of the editor that follows the session.
+type turn struct {
+	ctx       context.Context    //nolint:containedctx // a turn is a context with more
+	stop      context.CancelFunc // a newer turn takes over
+	untouched context.Context    //nolint:containedctx // ends when the user cancels the turn
+	cancel    context.CancelFunc
+	over      chan struct{}
+	server    context.Context //nolint:containedctx // of requests that a newer turn must not cut
+}
+
+// begin starts a turn. The turn before ends first: two would report the same events.
+func (s *session) begin(ctx context.Context, do func(*turn)) {
+	before := s.newest
+	t := &turn{over: make(chan struct{}), server: ctx}
+	t.ctx, t.stop = context.WithCancel(ctx)
+	t.untouched, t.cancel = context.WithCancel(t.ctx)
+	s.newest = t
+	s.work.Go(func() {
+		defer t.stop()
+		defer close(t.over)
+		if before != nil {
+			before.stop()
+			<-before.over
+		}
+		do(t)
+	})
+}
+
+// cancelLimit is how long a cancelled turn waits until the agent has stopped.
+const cancelLimit = 15 * time.Second
+
+// cancel stops the agent, as far as there is a turn.
+func (s *session) cancel() {
+	if t := s.newest; t != nil {
+		t.cancel()
+	}
+}
+
+func (t *turn) cancelled() bool { return t.untouched.Err() != nil && t.ctx.Err() == nil }
+
+// connect opens the connection to omoi, whose address may have changed since the turn before.
+func (s *session) connect() (err error) {
+	s.api, err = s.API()
+	return err
+}
+
+// load reports all that happened, answers, and follows the task if it is open.
+func (s *session) load(t *turn, answer func(error)) {
+	err, open := s.connect(), false
+	if err == nil {
+		open, err = s.replay(t.ctx)
+	}
+	if answer(err); err != nil || !open {
+		return
+	}
+	if _, err := s.follow(t); err != nil && t.ctx.Err() == nil {
+		s.Note("omoi acp: follow session %s failed: %v", s.id, err)
+	}
+}
+
+// prompt gives a text to the agent and follows the task until it ends or waits for the user.
+func (s *session) prompt(t *turn, request, text string) (stop string, err error) {
+	if err := s.connect(); err != nil {
+		return "", err
+	}
+	if again := request + " " + text; !s.taken[again] {
+		s.taken[again] = true
+		s.unsent = append(s.unsent, prompt{text, s.key(text)})
+	}
+	s.last = ""
+	stop, err = s.follow(t)
+	switch {
+	case err == nil:
+		return stop, nil
+	case t.ctx.Err() != nil && t.server.Err() == nil: // the next prompt follows the task
+		return stopEnd, nil
+	}
+	s.unsent = nil
+	return "", err
+}
