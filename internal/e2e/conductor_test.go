@@ -9,6 +9,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/conductor"
 	"github.com/omoi-dev/omoi/internal/task"
+	modeltest "github.com/omoi-dev/omoi/internal/testkit/model"
 )
 
 // Two agents do the same. The conductor links their tasks, once in a cycle though its worker is
@@ -43,4 +44,26 @@ func TestTwoWhoDoTheSameAreLinked(t *testing.T) {
 		r.ends(made.ID, task.StatusCancelled)
 	}
 	r.noLeaks()
+}
+
+// One call about a new task shows a model the open titles, and the same work in other words is refused.
+func TestAModelFindsDuplicates(t *testing.T) {
+	t.Parallel()
+	same := map[string]any{"number": 0, "similarity_score": 0.9, "work_description": "A dark look.", "confidence": 0.9}
+	model := modeltest.New(t, modeltest.Turn{Tools: []modeltest.Tool{{Name: "record_duplicates", Input: map[string]any{"duplicates": []any{same}}}}})
+	r := newRig(t, map[string]string{
+		"ANTHROPIC_BASE_URL": model.URL, "ANTHROPIC_API_KEY": "key", "ANTHROPIC_MODEL": "judge-1",
+		"MONITORING_GUARDIAN_INTERVAL_SECONDS": "3600", "MONITORING_CONDUCTOR_INTERVAL_SECONDS": "3600",
+	}).up()
+	repo := r.repo()
+	create := func(title string, more ...string) result {
+		return r.omoi(append([]string{"run", title, "--repo", repo, "--agent", "external"}, more...)...)
+	}
+	require.Zero(t, create("Dark mode", "--check-duplicates").code)
+	require.Empty(t, model.Requests(), "no task was open")
+	again := create("Night theme", "--check-duplicates")
+	require.Equal(t, 4, again.code, again.stderr)
+	require.Contains(t, again.stderr, "Dark mode")
+	require.True(t, model.Requests()[0].Says(`{"number":0,"title":"Dark mode"}`))
+	require.Len(t, model.Requests(), 1)
 }
