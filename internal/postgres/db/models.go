@@ -113,6 +113,10 @@ type Attempt struct {
 	RestoreFrom string
 	// Commit of the branch that the sandbox got. Empty: none yet, no repository, or of an older version.
 	BranchCommit string
+	// Newest sandbox in which omoi repeats the test command; no agent runs in it. Null: none.
+	TestsSandbox *string
+	// Result of the repeat (task.TestRepeat). Null: none.
+	TestRepeat json.RawMessage
 }
 
 // One frame for WebSocket readers besides sandbox events, under its legacy name, or one change of an entity of which readers make frames (ingest.Frames). Readers read in the order (xid, id), below omoi_bus_bound, so that no row is skipped.
