@@ -86,6 +86,7 @@ type Tokens interface {
 // Deps holds the ports that activities use.
 type Deps struct {
 	Tasks      Tasks
+	Tests      TestRepeats
 	Ledger     Ledger
 	Texts      Texts
 	Fleet      Fleet

@@ -100,7 +100,7 @@ func (b *bench) activities() *activities.Activities {
 	if b.made == nil {
 		deps := activities.Deps{
 			Wake:  func(taskID string) { b.woken = append(b.woken, taskID) },
-			Tasks: b.store, Ledger: b.store, Texts: b.store, Fleet: b.store, Reconciler: b.store, Runs: b.runs, Git: b.git, Tokens: tokens{}, API: b.api,
+			Tasks: b.store, Tests: b.store, Ledger: b.store, Texts: b.store, Fleet: b.store, Reconciler: b.store, Runs: b.runs, Git: b.git, Tokens: tokens{}, API: b.api,
 			Providers: providers{task.ProviderLocal: b.provider},
 			Agents: func(arch string) (io.ReadCloser, error) {
 				return io.NopCloser(strings.NewReader("program for " + arch)), nil

@@ -87,7 +87,7 @@ func (a *Activities) publish(ctx context.Context, p place, work task.Work, got a
 	if err != nil {
 		return contract.Collected{}, published(fmt.Errorf("push %s: %w", work.Branch, err))
 	}
-	return contract.Collected{Head: head, Commits: got.Commits}, a.saveHead(ctx, p, work, head)
+	return contract.Collected{Head: head, Commits: got.Commits, RepeatTests: repeats(p, work)}, a.saveHead(ctx, p, work, head)
 }
 
 // saveHead records that the branch holds the attempt's work.

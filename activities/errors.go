@@ -249,7 +249,7 @@ func taskOf(info activity.Info, args []any) string {
 // such an activity is retried.
 func askedOfOthers(name string) bool {
 	switch name {
-	case contract.EnsureBranch, contract.EnsureSandbox, contract.StartAgent, contract.CollectWork, contract.PublishBranch, contract.OpenPullRequest:
+	case contract.EnsureBranch, contract.EnsureSandbox, contract.StartAgent, contract.CollectWork, contract.RepeatTests, contract.PublishBranch, contract.OpenPullRequest:
 		return true
 	}
 	return false

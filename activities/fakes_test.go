@@ -111,6 +111,9 @@ type fakeStore struct {
 
 	saved task.Unpublished
 
+	testsBox string // of the newest repeat of the tests
+	repeats  []task.TestRepeat
+
 	ranOut   int   // attempts
 	ranOutIs error // the answer instead
 	overdue  int

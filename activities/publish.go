@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/contract"
@@ -111,6 +112,9 @@ func fileLines(files []changedFile) string {
 
 // testLine says what is known of tests: nothing is made of an agent's silence, nor of its word alone.
 func testLine(command string, story receipt.PullRequestData) string {
+	if all := story.Task.TestRepeats(); len(all) > 0 {
+		return repeatLine(all[len(all)-1])
+	}
 	name := "No test command is configured"
 	if command != "" {
 		name = code(command)
@@ -118,15 +122,29 @@ func testLine(command string, story receipt.PullRequestData) string {
 	passed := story.TestsPassed
 	switch {
 	case passed != nil && *passed:
-		return name + ": passed, run by omoi in the agent's sandbox."
+		return name + ": passed, as omoi-agent reports from the agent's sandbox."
 	case passed != nil:
-		return name + ": failed, run by omoi in the agent's sandbox."
+		return name + ": failed, as omoi-agent reports from the agent's sandbox."
 	case story.TestsSaid:
 		return name + "; the agent says that its tests passed. omoi knows of no run of its own."
 	case command != "":
 		return name + ": omoi knows of no run of its own, and the agent does not say that it passed."
 	}
 	return name + "; the agent ran none that omoi knows of."
+}
+
+// repeatLine says what the newest repeat of the test command has shown. It says more than a report from the agent's sandbox, which any
+// program in that sandbox can forge.
+func repeatLine(r task.TestRepeat) string {
+	r.Changed = slices.Clone(r.Changed)
+	for n, path := range r.Changed {
+		r.Changed[n] = code(path)
+	}
+	line := code(r.Command) + ": " + r.Words() + " Run by omoi at commit " + code(r.Commit) + ", after the agent had ended, in a sandbox of its own in which no agent ran."
+	if r.Added > 0 {
+		line += fmt.Sprintf(" Tests that the agent added: %d files.", r.Added)
+	}
+	return line
 }
 
 // runURL is the page of the task's workflow; empty if nobody said where that is.

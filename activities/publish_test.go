@@ -48,7 +48,7 @@ func TestPullRequest_DescribesTheTask(t *testing.T) {
 	b.git.diff = "diff --git a/a b.txt b/a b.txt\n--- a/a b.txt\n+++ b/a b.txt\n@@ -1 +1,2 @@\n-old\n+new\n++++ more\ndiff --git a/x.bin b/x.bin\nBinary files differ\n"
 	body := published(t, b)
 	for _, want := range []string{
-		"C(50,25)", "It is 126410606437752.", "- `a b.txt` +2 −1", "- `x.bin` +0 −0", "`make test`: passed, run by omoi in the agent's sandbox.",
+		"C(50,25)", "It is 126410606437752.", "- `a b.txt` +2 −1", "- `x.bin` +0 −0", "`make test`: passed, as omoi-agent reports from the agent's sandbox.",
 		"attempts: 2, 1 failed (infrastructure)", "2 × user_message by person, 1 × replacement", "models 1.2500 USD (10 tokens in, 5 out), sandboxes 0.5000 EUR, 1 sandboxes without a price",
 		"omoi receipt " + taskID, "https://temporal.example.com/namespaces/default/workflows/task-" + taskID,
 	} {
@@ -126,7 +126,7 @@ func TestPullRequest_SaysWhoRanTheTests(t *testing.T) {
 	b = newBench(t)
 	b.store.story.TestsPassed, b.store.work.Execution.TestCommand = new(false), "make test"
 	body = published(t, b)
-	require.Contains(t, body, "`make test`: failed, run by omoi")
+	require.Contains(t, body, "`make test`: failed, as omoi-agent reports")
 }
 
 // After feedback the text tells of all that was asked and done for the pull request, with the costs of all.

@@ -77,7 +77,7 @@ func newGround(t *testing.T, script string, isolation local.Isolation) *ground {
 		IdleTimeout: 10 * time.Minute, ToolTimeout: 30 * time.Minute, AuthorName: "omoi", AuthorEmail: "omoi@localhost",
 	}
 	g.deps = activities.Deps{
-		Tasks: g.store, Ledger: g.store, Texts: g.store, Fleet: g.store, Reconciler: g.store, Runs: g.runs, Tokens: tokens{},
+		Tasks: g.store, Tests: g.store, Ledger: g.store, Texts: g.store, Fleet: g.store, Reconciler: g.store, Runs: g.runs, Tokens: tokens{},
 		Git: gits{localgit.New(localgit.Config{})}, Providers: providers{task.ProviderLocal: g.provider},
 		Agents: func(arch string) (io.ReadCloser, error) {
 			require.Equal(t, runtime.GOARCH, arch)

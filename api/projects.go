@@ -157,12 +157,19 @@ func checkSettings(raw json.RawMessage) (json.RawMessage, error) {
 	var known struct {
 		ModelPrices     json.RawMessage `json:"model_prices"`
 		CommitLeftovers json.RawMessage `json:"commit_leftovers"`
+		RepeatTests     json.RawMessage `json:"repeat_tests"`
+		TestTimeout     json.RawMessage `json:"test_timeout_seconds"`
 	}
 	if err := json.Unmarshal(settings, &known); err != nil {
 		return settings, nil //nolint:nilerr // checked above: an object, or nothing
 	}
-	if set := string(known.CommitLeftovers); set != "" && set != "true" && set != "false" {
-		return nil, task.Invalid("settings.commit_leftovers", "The commit_leftovers must be true or false.")
+	for name, value := range map[string]json.RawMessage{"commit_leftovers": known.CommitLeftovers, "repeat_tests": known.RepeatTests} {
+		if set := string(value); set != "" && set != "true" && set != "false" {
+			return nil, task.Invalid("settings."+name, "The %s must be true or false.", name)
+		}
+	}
+	if err := checkTestTimeout(known.TestTimeout); err != nil {
+		return nil, err
 	}
 	if known.ModelPrices == nil {
 		return settings, nil
@@ -177,3 +184,15 @@ func checkSettings(raw json.RawMessage) (json.RawMessage, error) {
 	}
 	return settings, nil
 }
+
+// checkTestTimeout checks the time limit of one run of a test command.
+func checkTestTimeout(raw json.RawMessage) error {
+	var seconds float64
+	if raw == nil || json.Unmarshal(raw, &seconds) == nil && seconds >= 1 && seconds <= maxTestTimeout {
+		return nil
+	}
+	return task.Invalid("settings.test_timeout_seconds", "The test_timeout_seconds must be a number from 1 to %d.", maxTestTimeout)
+}
+
+// maxTestTimeout is the maximum of test_timeout_seconds: all runs of one repeat share an hour.
+const maxTestTimeout = 3600

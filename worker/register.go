@@ -73,6 +73,7 @@ func sandboxList(a *activities.Activities) []named {
 		{contract.StopAgent, a.StopAgent},
 		{contract.CheckAgent, a.CheckAgent},
 		{contract.CollectWork, a.CollectWork},
+		{contract.RepeatTests, a.RepeatTests},
 		{contract.Salvage, a.Salvage},
 		{contract.FlushSpool, a.FlushSpool},
 		{contract.DeleteSandbox, a.DeleteSandbox},

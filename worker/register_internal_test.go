@@ -57,6 +57,7 @@ func activityTypes() map[string]any {
 		contract.StartAgent:         func(ctx, contract.StartAgentInput) (contract.Projected, error) { panic("type only") },
 		contract.StopAgent:          func(ctx, contract.SandboxRef) error { panic("type only") },
 		contract.CheckAgent:         func(ctx, contract.CheckAgentInput) (contract.Observation, error) { panic("type only") },
+		contract.RepeatTests:        func(ctx, contract.RepeatTestsInput) (contract.RepeatedTests, error) { panic("type only") },
 		contract.CollectWork:        func(ctx, contract.SandboxRef) (contract.Collected, error) { panic("type only") },
 		contract.RelaySandbox:       func(ctx, contract.SandboxRef) (contract.PullRelayTurn, error) { panic("type only") },
 		contract.FlushSpool:         func(ctx, contract.SandboxRef) error { panic("type only") },

@@ -1,11 +1,14 @@
 package workflows_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/omoi-dev/omoi/internal/contract"
@@ -154,6 +157,59 @@ func TestSandboxLostBeforeCollect_FailsTheAttempt(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, s.begun, 2)
 	require.Equal(t, task.StatusCompleted, s.last().Status)
+}
+
+// TestTask_RepeatsTests expects one repeat for the pushed work. Only changed tests against the contract end the attempt.
+func TestTask_RepeatsTests(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err      error
+		attempts int
+	}{
+		"result":       {nil, 1},
+		"no result":    {refusal(task.ClassInfrastructure), 1},
+		"tests change": {testsChanged(), 2},
+	} {
+		s := newFixture(t)
+		s.tested = true
+		s.succeeds()
+		if c.err != nil {
+			s.fail[contract.RepeatTests] = []error{c.err}
+		}
+		_, err := s.run()
+		require.NoError(t, err, name)
+		require.Len(t, s.begun, c.attempts, name)
+		require.Len(t, s.repeated, c.attempts, name)
+		require.Equal(t, "beef", s.repeated[0].Commit)
+		require.Equal(t, task.StatusCompleted, s.last().Status, name)
+	}
+	s := newFixture(t)
+	s.tested = true
+	s.succeeds()
+	s.fail[contract.RepeatTests] = []error{testsChanged()}
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, "error-8", s.begun[1].FeedbackID, "the next attempt gets the reason")
+	require.Equal(t, 1, s.count(contract.OpenPullRequest))
+}
+
+// TestTask_CancelWhileTestsRepeat expects that a cancel ends the repeat.
+func TestTask_CancelWhileTestsRepeat(t *testing.T) {
+	t.Parallel()
+	s := newFixture(t)
+	s.tested = true
+	s.succeeds()
+	s.repeating = func(ctx context.Context) {
+		s.command(contract.CommandCancel, "c1", "enough")
+		assert.Eventually(s.t, func() bool {
+			activity.RecordHeartbeat(ctx)
+			return ctx.Err() != nil
+		}, 30*time.Second, 10*time.Millisecond, "the repeat continues")
+	}
+	_, err := s.run()
+	require.Error(t, err)
+	require.Equal(t, task.StatusCancelled, s.last().Status)
+	require.Zero(t, s.count(contract.OpenPullRequest))
 }
 
 // TestTask_ClaimWithoutCommit expects another attempt if the branch does not contain the work that the agent claims.

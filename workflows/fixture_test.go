@@ -39,6 +39,8 @@ type fixture struct {
 	cleaned  []string
 	onBranch func()
 	claimed  []bool // SandboxRef.Claimed of each CollectWork
+	tested   bool   // the task has a test command that is repeated
+	repeated []contract.RepeatTestsInput
 
 	loaded  contract.LoadedTask
 	unread  map[string]contract.Digest // what LoadEvents answers, by sandbox
@@ -63,8 +65,10 @@ type fixture struct {
 	// senders are the other senders of verdicts, by command ID.
 	senders  map[string]string
 	starting func(context.Context) // called while an agent is being started
-	fenced   bool
-	foreign  bool // another run wrote the row, until this one has projected
+	// repeating is called while the tests are repeated.
+	repeating func(context.Context)
+	fenced    bool
+	foreign   bool // another run wrote the row, until this one has projected
 	// overtaken reports that another run wrote the row after the run that this run continues.
 	overtaken bool
 }
@@ -224,7 +228,16 @@ func (s *fixture) registerSandbox(on func(string, any)) {
 		s.mu.Lock()
 		s.claimed = append(s.claimed, in.Claimed)
 		s.mu.Unlock()
-		return contract.Collected{Head: "beef", Commits: 1}, s.called(contract.CollectWork)
+		return contract.Collected{Head: "beef", Commits: 1, RepeatTests: s.tested}, s.called(contract.CollectWork)
+	})
+	on(contract.RepeatTests, func(ctx context.Context, in contract.RepeatTestsInput) (contract.RepeatedTests, error) {
+		if s.repeating != nil {
+			s.repeating(ctx)
+		}
+		s.mu.Lock()
+		s.repeated = append(s.repeated, in)
+		s.mu.Unlock()
+		return contract.RepeatedTests{Outcome: task.TestsGreen}, s.called(contract.RepeatTests)
 	})
 	on(contract.LoadSandbox, func(_ context.Context, ref contract.SandboxRef) (contract.LoadedSandbox, error) {
 		err := s.called(contract.LoadSandbox)

@@ -19,6 +19,15 @@ func limit(until time.Time) error {
 	})
 }
 
+// testsChanged returns the error of work that passes only with changed tests, against its contract.
+func testsChanged() error {
+	return temporal.NewApplicationErrorWithOptions("The tests were changed.", string(task.ClassAgentError), temporal.ApplicationErrorOptions{
+		NonRetryable: true, Details: []any{contract.ErrorDetails{
+			Class: task.ClassAgentError, Code: task.CodeInvalid, ErrorID: "error-8", EndReason: task.Reason{Code: task.ReasonTestsChanged},
+		}},
+	})
+}
+
 // redo returns the error of an activity whose saved work no longer applies to its branch.
 func redo() error {
 	return temporal.NewApplicationErrorWithOptions("The branch has moved.", string(task.ClassPublish), temporal.ApplicationErrorOptions{

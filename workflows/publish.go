@@ -54,7 +54,10 @@ func (r *taskRun) collect(ctx workflow.Context) (stage, error) {
 		}
 		return stay, nil
 	}
-	failure := r.collectWork(ctx)
+	got, failure := r.collectWork(ctx)
+	if failure == nil {
+		failure = r.repeatTests(ctx, got)
+	}
 	if next, err := r.applyUserFacts(ctx); next != stay || err != nil || failure == nil {
 		return next, err
 	}
@@ -67,23 +70,37 @@ func (r *taskRun) collect(ctx workflow.Context) (stage, error) {
 
 // collectWork pushes the work. While a rate limit of the Git host or of the sandbox provider lasts, it waits, up to the attempt's
 // maximum duration, and keeps the sandbox and the slot because the work is in the sandbox.
-func (r *taskRun) collectWork(ctx workflow.Context) error {
+func (r *taskRun) collectWork(ctx workflow.Context) (got contract.Collected, err error) {
 	in := r.ref()
 	in.Claimed = r.last.Kind == task.FactContinuousCompleted
 	for {
-		var got contract.Collected
-		err := r.step(ctx, r.sandboxCall(contract.CollectWork), in, &got)
+		err = r.step(ctx, r.sandboxCall(contract.CollectWork), in, &got)
 		until := detailsOf(err).ResetAt
 		if until.IsZero() || r.interrupted() || until.After(r.watch.Assigned.Add(r.loaded.Settings.AttemptTimeout)) {
-			return err
+			return got, err
 		}
 		r.view.enter(ctx, "waiting for a rate limit until "+until.UTC().Format(time.RFC3339))
 		r.pause(ctx, until.Sub(workflow.Now(ctx)))
 		if r.interrupted() {
-			return err
+			return got, err
 		}
 		r.view.enter(ctx, "")
 	}
+}
+
+// repeatTests repeats the test command on the pushed work. Only work that passes with changed tests alone, against its contract, fails: a
+// repeat that has no result blocks nothing.
+func (r *taskRun) repeatTests(ctx workflow.Context, got contract.Collected) error {
+	if !got.RepeatTests || workflow.GetVersion(ctx, "repeat-tests", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return nil
+	}
+	r.view.enter(ctx, "repeating the tests")
+	defer r.view.enter(ctx, "")
+	err := r.step(ctx, r.sandboxCall(contract.RepeatTests), contract.RepeatTestsInput{SandboxRef: r.ref(), Commit: got.Head}, nil)
+	if detailsOf(err).EndReason.Code == task.ReasonTestsChanged {
+		return err
+	}
+	return nil
 }
 
 // publishSaved pushes work that an earlier run saved and could not push, before it is published or validated.

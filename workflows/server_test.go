@@ -100,7 +100,18 @@ func paths() []path {
 		{"conductor", playConductor},
 		{"retention", playRetention},
 		{"frozen", playFrozen},
+		{"repeat-tests", playRepeatTests},
 	}
+}
+
+// The first work passes with changed tests alone, which its contract forbids.
+func playRepeatTests(tr *serverFixture) {
+	tr.tested, tr.loaded.Settings.RetryBase = true, 100*time.Millisecond
+	tr.succeeds()
+	tr.fail[contract.RepeatTests] = []error{testsChanged()}
+	require.NoError(tr.t, tr.play())
+	require.Len(tr.t, tr.begun, 2)
+	require.Equal(tr.t, 2, tr.count(contract.RepeatTests))
 }
 
 func playHappy(tr *serverFixture) {

@@ -60,6 +60,8 @@ type Artifact struct {
 type ProjectSettings struct {
 	Validate        bool   `json:"validate,omitempty" doc:"True: validate the work of tasks that do not say otherwise. Default: false."`
 	CommitLeftovers *bool  `json:"commit_leftovers,omitempty" doc:"False: omoi does not commit what a successful agent leaves uncommitted. Default: true."`
+	RepeatTests     *bool  `json:"repeat_tests,omitempty" doc:"False: omoi does not repeat the test command of a task at the end of its attempts. Default: true."`
+	TestTimeoutS    int    `json:"test_timeout_seconds,omitempty" doc:"Time limit of one run of the test command in a repeat, 1 to 3600; all runs of a repeat share an hour. Default: 600."`
 	ModelPrices     string `json:"model_prices,omitempty" doc:"Prices as model=input/output or model=input/output/cache_read/cache_write in USD per million tokens, comma-separated. Default: none."`
 	AcceptContracts bool   `json:"accept_contracts,omitempty" doc:"True: task contracts that a model proposes count as accepted. Default: false."`
 

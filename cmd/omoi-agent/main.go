@@ -28,6 +28,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/salvage"
 	"github.com/omoi-dev/omoi/internal/agent/scripted"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
+	"github.com/omoi-dev/omoi/internal/agent/testsides"
 	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -39,6 +40,7 @@ const usage = `omoi-agent runs a coding agent inside a sandbox of omoi.
   omoi-agent flush --config PATH     send the remaining events of an ended agent
   omoi-agent checkpoint --config PATH   take the checkpoint of an agent that ended without one
   omoi-agent hook --dir DIR          check a tool call, which standard input has; exit code 2: refused
+  omoi-agent tests --config PATH     check out work whose tests are repeated; prints one JSON object
   omoi-agent probe --dir DIR         inspect the agent's spool; prints one JSON object
   omoi-agent version
 `
@@ -73,6 +75,8 @@ func start(args []string, out, errs io.Writer) int {
 		})
 	case "hook":
 		return checkCall(args[1:], errs)
+	case "tests":
+		return withConfig(args[1:], errs, func(cfg agentconfig.Config, errs io.Writer) int { return tests(cfg, out, errs) })
 	case "probe":
 		return probe(args[1:], out, errs)
 	case "version":
@@ -212,6 +216,17 @@ func checkCall(args []string, errs io.Writer) int {
 		return hook.ExitUnchecked
 	}
 	return hook.Run(dir, os.Stdin, errs)
+}
+
+func tests(cfg agentconfig.Config, out, errs io.Writer) int {
+	ctx, cancel := context.WithTimeout(context.Background(), collectTime)
+	defer cancel()
+	sides, err := testsides.Prepare(ctx, cmp.Or(cfg.Dir, agent.DefaultDir), cmp.Or(cfg.Workspace, agent.DefaultWorkspace), cfg.Repo, cfg.TestsOf)
+	if err != nil {
+		_, _ = fmt.Fprintf(errs, "omoi-agent: tests: %s\n", err)
+		return exitFailed
+	}
+	return printJSON(out, errs, sides)
 }
 
 func probe(args []string, out, errs io.Writer) int {

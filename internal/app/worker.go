@@ -91,7 +91,7 @@ func (c *core) newWorker() (*worker.Worker, error) {
 	c.found = found
 	c.logs, c.watcher = c.newLogs(host, found), c.newSandboxWatch(host, found)
 	acts := activities.New(c.activityConfig(host), activities.Deps{
-		Tasks: c.store, Ledger: c.store, Texts: c.store, Fleet: c.store, Reconciler: c.store, Runs: c.temporal, Providers: found, Git: c.hosts,
+		Tasks: c.store, Tests: c.store, Ledger: c.store, Texts: c.store, Fleet: c.store, Reconciler: c.store, Runs: c.temporal, Providers: found, Git: c.hosts,
 		Tokens: c.ring, Credentials: c.credentials, API: c.inlet.way(), Agents: agents{c.cfg.Agent.Binary}.open, Logs: c.logs, Guardian: c.guardian, Conductor: c.conductor, Retention: c.store,
 		Wake: func(taskID string) { c.bus.Wake(live.Task(taskID)) }, CutOff: c.metrics.ActivityCutOff, Log: c.log,
 	})

@@ -39,6 +39,7 @@ const (
 	StopAgent     = "StopAgent"
 	CheckAgent    = "CheckAgent"
 	CollectWork   = "CollectWork"
+	RepeatTests   = "RepeatTests"
 	RelaySandbox  = "RelaySandbox" // on [QueuePullRelays]
 	FlushSpool    = "FlushSpool"
 

@@ -28,6 +28,9 @@ func PolicyOf(activity string) Policy {
 		return Policy{StartToClose: time.Minute, ScheduleToClose: 3 * time.Minute, Heartbeat: heartbeatTimeout, Initial: time.Second, Max: 10 * time.Second}
 	case CollectWork, PublishBranch:
 		return Policy{StartToClose: 10 * time.Minute, ScheduleToClose: 30 * time.Minute, Heartbeat: heartbeatTimeout, Initial: time.Second, Max: 30 * time.Second}
+	case RepeatTests:
+		// The activity bounds its runs of the tests. Without a result the work is published all the same.
+		return Policy{StartToClose: TestRepeatLimit + 10*time.Minute, ScheduleToClose: 2*TestRepeatLimit + 30*time.Minute, Heartbeat: heartbeatTimeout, Initial: time.Second, Max: 30 * time.Second}
 	case CheckAgent:
 		// No answer is an answer: unknown.
 		return Policy{StartToClose: 30 * time.Second, ScheduleToClose: time.Minute, Initial: time.Second, Max: 10 * time.Second}
@@ -62,6 +65,9 @@ func PolicyOf(activity string) Policy {
 // heartbeatTimeout is the heartbeat timeout of activities: the time after which Temporal detects a dead worker. It is longer than
 // [HeartbeatCall], so that an activity ends before its next try starts.
 const heartbeatTimeout = 20 * time.Second
+
+// TestRepeatLimit is the maximum duration of all runs of one [RepeatTests] together.
+const TestRepeatLimit = time.Hour
 
 // HeartbeatCall is how long an activity waits for the answer to one heartbeat.
 const HeartbeatCall = 15 * time.Second

@@ -92,6 +92,19 @@ type Observation struct {
 type Collected struct {
 	Head    string `json:"head,omitempty"` // commit on the task's branch afterwards
 	Commits int    `json:"commits,omitempty"`
+	// RepeatTests is true if [RepeatTests] follows: the task has a test command, and its project repeats it.
+	RepeatTests bool `json:"repeat_tests,omitempty"`
+}
+
+// RepeatTestsInput is the input of [RepeatTests].
+type RepeatTestsInput struct {
+	SandboxRef
+	Commit string `json:"commit"` // of the work, on the task's branch
+}
+
+// RepeatedTests is the answer of [RepeatTests].
+type RepeatedTests struct {
+	Outcome task.TestOutcome `json:"outcome,omitempty"`
 }
 
 // PullInput is the input of [OpenPullRequest].

@@ -68,6 +68,7 @@ func sentences() map[task.ReasonCode]func(task.Reason) string {
 		task.ReasonMaxDuration:    maxDuration,
 		task.ReasonNoVerdict:      always("The validator ended without a verdict."),
 		task.ReasonNoCommit:       always("The branch has no commit of this task, which requires one."),
+		task.ReasonTestsChanged:   always("The test command passes only with changed tests, and the task contract says that tests must not change."),
 		task.ReasonReset:          always("The task's workflow was reset to a point before this attempt, so another attempt replaces it."),
 		task.ReasonTaskEnded:      always("The task ended without this attempt: its workflow was reset."),
 		task.ReasonSandboxLeft:    always("The sandbox no longer existed when the task was loaded."),

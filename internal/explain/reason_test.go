@@ -64,6 +64,7 @@ func TestReason_RendersEveryCode(t *testing.T) {
 		task.ReasonSandboxStopped: "The sandbox no longer runs: the engine does not answer.",
 		task.ReasonMaxDuration:    "The attempt exceeded its maximum duration; the last check said: the engine does not answer.",
 		task.ReasonNoVerdict:      "The validator ended without a verdict.",
+		task.ReasonTestsChanged:   "The test command passes only with changed tests, and the task contract says that tests must not change.",
 		task.ReasonNoCommit:       "The branch has no commit of this task, which requires one.",
 		task.ReasonReset:          "The task's workflow was reset to a point before this attempt, so another attempt replaces it.",
 		task.ReasonTaskEnded:      "The task ended without this attempt: its workflow was reset.",

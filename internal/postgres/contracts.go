@@ -87,5 +87,6 @@ func agreed(work *task.Work, row db.WorkRow) error {
 	}
 	c := taskcontract.Of(newest, row.Task.ExecutionConfig, row.Settings)
 	work.Contract, work.Execution.TestCommand, work.AcceptedContract = c.Prompt(), c.Accepted.TestCommand, jsonOf(c.Accepted)
+	work.TestsFixed = c.Accepted.TestsMayChange != nil && !*c.Accepted.TestsMayChange
 	return nil
 }

@@ -60,7 +60,7 @@ func attemptRecord(r db.ReadAttemptsRow) task.Attempt {
 		EndedAt: a.EndedAt, Outcome: a.Outcome, FailureClass: task.FailureClass(a.FailureClass), Reason: a.Reason, EndReason: task.ParseReason(string(a.EndReason)),
 		StopReason: a.StopReason, HeadCommit: a.HeadCommit, CostUSD: cost.Known(s.CostUsd, s.CostUnknown), CostUnknown: s.CostUnknown, InputTokens: s.InputTokens,
 		OutputTokens: s.OutputTokens, Events: s.LastSequence, Salvage: salvageRecord(s.Salvage),
-		SandboxState: task.SandboxState(s.State), VerifiedAt: s.VerifiedAt,
+		SandboxState: task.SandboxState(s.State), VerifiedAt: s.VerifiedAt, TestRepeat: testRepeat(a.TestRepeat, a.Number),
 	}
 }
 

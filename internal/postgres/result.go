@@ -162,6 +162,14 @@ func (w *projecting) judgedByEvent() bool {
 	return !own || w.p.Ended.Outcome == "rejected" || w.p.Ended.Outcome == "completed"
 }
 
+// pushed reports whether omoi has pushed commits of the last attempt, whatever its agent reports.
+func (w *projecting) pushed() bool {
+	if w.last == nil || w.last.Attempt.HeadCommit == nil {
+		return false
+	}
+	return *w.last.Attempt.HeadCommit != task.Deref(w.row.BaseCommit)
+}
+
 // applyCompletion adds what the working agent reported at its end. Unreported fields are absent.
 func (w *projecting) applyCompletion(ctx context.Context, result object) error {
 	if w.last != nil && validates(w.last.Attempt) {
@@ -175,7 +183,7 @@ func (w *projecting) applyCompletion(ctx context.Context, result object) error {
 			told.take(from, key, key)
 		}
 		told.take(from, "final_output", "output")
-		if from.yes("changed_nothing") {
+		if from.yes("changed_nothing") && !w.pushed() {
 			told.set("changed_nothing", true)
 		}
 	}

@@ -59,11 +59,12 @@ func (s *Store) storyOf(ctx context.Context, organizationID, taskID string) (rec
 
 // lastWords adds what the newest agent other than a validator reported at its end.
 func (s *Store) lastWords(ctx context.Context, story *receipt.PullRequestData) error {
-	worker := ""
+	worker, moved := "", false
 	for _, a := range story.Task.Attempts {
 		if a.Kind != task.KindValidation {
 			worker = a.SandboxID
 		}
+		moved = moved || a.HeadCommit != nil && task.Deref(a.HeadCommit) != task.Deref(story.Task.Base) // by a push of omoi
 	}
 	own, err := s.q.OwnAgentAlone(ctx, worker)
 	if err != nil {
@@ -76,7 +77,7 @@ func (s *Store) lastWords(ctx context.Context, story *receipt.PullRequestData) e
 			story.Output = words
 		}
 		tests(said, own, story)
-		story.ChangedNothing = story.ChangedNothing || own && said.yes("changed_nothing")
+		story.ChangedNothing = story.ChangedNothing || own && !moved && said.yes("changed_nothing")
 		var files int
 		if own && json.Unmarshal(said["committed_by_omoi"], &files) == nil {
 			story.CommittedByOmoi = files

@@ -26,6 +26,7 @@ type DeletionReceipt struct {
 	AccessSessions        []AccessSession   `json:"access_sessions" nullable:"false" doc:"Access sessions of operators in the sandboxes, oldest first."`
 	Reviews               []task.Validation `json:"validation_reviews" nullable:"false" doc:"Verdicts on the work, first round first."`
 	Rounds                int               `json:"validation_rounds" doc:"Maximum number of validation rounds. 0: no validation."`
+	TestRepeats           []task.TestRepeat `json:"test_repeats" nullable:"false" doc:"Repeats of the test command by omoi, first attempt first; their sandboxes are in sandboxes."`
 }
 
 // AccessSession is an audited access of an operator to a sandbox.
@@ -43,7 +44,7 @@ type AccessSession struct {
 // New summarizes the sandboxes of a task.
 func New(t task.Task, boxes []task.Sandbox, visits []AccessSession) DeletionReceipt {
 	machines, models := 0, 0.0
-	r := DeletionReceipt{TaskID: t.ID, TaskKey: t.Key, Title: t.Title, Status: t.Status, Sandboxes: boxes, Costs: []task.Money{}, AccessSessions: visits, Reviews: t.Reviews, Rounds: t.Rounds}
+	r := DeletionReceipt{TaskID: t.ID, TaskKey: t.Key, Title: t.Title, Status: t.Status, Sandboxes: boxes, Costs: []task.Money{}, AccessSessions: visits, Reviews: t.Reviews, Rounds: t.Rounds, TestRepeats: t.TestRepeats()}
 	for _, b := range boxes {
 		r.SecondsAlive += b.SecondsAlive
 		models += task.Deref(b.CostUSD)

@@ -58,6 +58,7 @@ const (
 	ReasonMaxDuration    ReasonCode = "max_duration"    // the attempt reached its maximum duration; Detail: result of the last check
 	ReasonNoVerdict      ReasonCode = "no_verdict"      // the validator ended without a verdict
 	ReasonNoCommit       ReasonCode = "no_commit"       // the task requires a commit, and its branch has none
+	ReasonTestsChanged   ReasonCode = "tests_changed"   // the test command passes only with changed tests, which the task contract forbids
 	ReasonReset          ReasonCode = "reset"           // the workflow was reset to a point before the attempt
 	ReasonTaskEnded      ReasonCode = "task_ended"      // the workflow was reset, and the task ended without the attempt
 	ReasonSandboxLeft    ReasonCode = "sandbox_left"    // the sandbox was gone when a workflow run loaded the task

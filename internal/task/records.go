@@ -53,6 +53,11 @@ type Work struct {
 	ModelPrices string
 	// CommitLeftovers is the project's setting: omoi commits what a successful agent leaves uncommitted.
 	CommitLeftovers bool
+	// RepeatTests is the project's setting: omoi repeats the test command at the end of each attempt, each run within TestTimeout.
+	RepeatTests bool
+	TestTimeout time.Duration
+	// TestsFixed reports that an accepted task contract says that tests must not change.
+	TestsFixed bool
 	// Feedback is the text for the attempt that starts now; empty for the first.
 	Feedback string
 	// Attempt is the number of the newest attempt; 0 before the first. Only its sandbox may move the branch, unless it

@@ -70,6 +70,8 @@ type Config struct {
 	SetupTimeout time.Duration `json:"setup_timeout,omitempty"`
 	// TestCommand validates the work in continuous mode, in a shell; empty: none.
 	TestCommand string `json:"test_command,omitempty"`
+	// TestsOf is the commit whose tests `omoi-agent tests` compares with those of Repo.Base.
+	TestsOf string `json:"tests_of,omitempty"`
 	// Contract is the task contract in sentences, for the agent's prompt; empty: nothing is known.
 	Contract string `json:"contract,omitempty"`
 	// Accepted is the part of the task contract that users accepted, a JSON object, by which the hook refuses tool calls. Empty:
@@ -147,6 +149,16 @@ type Collected struct {
 	Unkept bool `json:"unkept,omitempty"`
 	// Notes say what was left out or failed, one sentence each.
 	Notes []string `json:"notes,omitempty"`
+}
+
+// TestSides is the JSON object that `omoi-agent tests` prints. Its trees are in the repository of the workspace.
+type TestSides struct {
+	Own      string   `json:"own"`       // tree of the work
+	WithBase string   `json:"with_base"` // tree of the work with the test side of the base commit; Own if the test sides are equal
+	Base     string   `json:"base"`      // tree of the base commit
+	Changed  []string `json:"changed"`   // files of the test side of the base commit that the work changed or removed
+	Added    int      `json:"added"`     // number of files that the work added to the test side
+	Tests    int      `json:"tests"`     // number of files of the test side of the base commit
 }
 
 // Validation is set if the agent validates the work of another agent.

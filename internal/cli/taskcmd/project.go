@@ -104,7 +104,7 @@ no repository, needs --name, and its agents start in an empty folder.`
 	flags.StringVar(&in.Name, "name", "", "name of the project (default: the name of the repository)")
 	flags.StringVar(&in.Description, "description", "", "description of the project")
 	flags.StringVar(&in.DefaultBranch, "default-branch", "", "`branch` from which tasks start (default: that of the repository)")
-	flags.StringVar(&settings, "settings", "", "JSON `object` of free settings; omoi reads validate, commit_leftovers, allowed_paths, forbidden_paths, forbidden_commands and constraints")
+	flags.StringVar(&settings, "settings", "", "JSON `object` of free settings; omoi reads validate, commit_leftovers, repeat_tests, allowed_paths, forbidden_paths, forbidden_commands and constraints")
 	f.add(cmd)
 	return cmd
 }

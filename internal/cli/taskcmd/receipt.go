@@ -75,6 +75,9 @@ func (s *session) showReceipt(r client.TaskReceipt) {
 	for _, v := range r.Reviews {
 		s.say("Validated  %s  %s", v.CreatedAt.Local().Format(time.DateTime), render.OneLine(v.Words(r.Rounds), 300))
 	}
+	for _, v := range r.TestRepeats {
+		s.say("Tests      %s  attempt %d, by omoi in sandbox %s: %s", v.At.Local().Format(time.DateTime), v.Attempt, render.Short(v.SandboxID), render.OneLine(v.Words(), 400))
+	}
 	s.say("\nAll        %s, lifetime %s%s", render.Count(len(r.Sandboxes), "sandbox"), alive(r.SecondsAlive), suffix(", ", costs(r)))
 	switch {
 	case r.Verified:

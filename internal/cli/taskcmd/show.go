@@ -69,6 +69,7 @@ func (s *session) show(ctx context.Context, api *client.Client, t client.Task) e
 		s.showContract(*c)
 	}
 	s.showAttempts(t)
+	s.showTestRepeats(t)
 	s.showReviews(t)
 	if len(steps.Items) > 0 {
 		s.say("")
@@ -183,6 +184,13 @@ func (s *session) showAttempts(t client.Task) {
 			strconv.FormatInt(a.Events, 10), cost.Text(a.CostUSD, a.CostUnknown, "$%.2f"), render.OneLine(whyAttempt(t, a), 80),
 		}
 	})
+}
+
+// showTestRepeats prints what the repeats of the test command have shown.
+func (s *session) showTestRepeats(t client.Task) {
+	for _, r := range t.TestRepeats() {
+		s.row("Tests", render.OneLine(fmt.Sprintf("attempt %d, repeated by omoi in a sandbox of its own: %s", r.Attempt, r.Words()), 400))
+	}
 }
 
 // kindOf returns why an attempt started, and the checkpoint with whose files it began.

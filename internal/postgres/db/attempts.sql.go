@@ -21,6 +21,87 @@ func (q *Queries) AssignAttempt(ctx context.Context, taskID string, sandboxID st
 	return err
 }
 
+const attemptForTests = `-- name: AttemptForTests :one
+SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.end_reason, a.reason, a.stop_reason, a.feedback_id, a.head_commit, a.credential, a.restore_from, a.branch_commit, a.tests_sandbox, a.test_repeat, s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.host_bound, s.machine, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
+WHERE a.task_id = $1 AND a.number = $2 AND a.ended_at IS NULL FOR UPDATE OF a
+`
+
+type AttemptForTestsRow struct {
+	Attempt Attempt
+	Sandbox Sandbox
+}
+
+// AttemptForTests locks a running attempt that gets a sandbox for the repeat of its tests.
+func (q *Queries) AttemptForTests(ctx context.Context, taskID string, number int) (AttemptForTestsRow, error) {
+	row := q.db.QueryRow(ctx, attemptForTests, taskID, number)
+	var i AttemptForTestsRow
+	err := row.Scan(
+		&i.Attempt.TaskID,
+		&i.Attempt.Number,
+		&i.Attempt.SandboxID,
+		&i.Attempt.Kind,
+		&i.Attempt.RunID,
+		&i.Attempt.Ordinal,
+		&i.Attempt.StartedAt,
+		&i.Attempt.AssignedAt,
+		&i.Attempt.EndedAt,
+		&i.Attempt.Outcome,
+		&i.Attempt.FailureClass,
+		&i.Attempt.EndReason,
+		&i.Attempt.Reason,
+		&i.Attempt.StopReason,
+		&i.Attempt.FeedbackID,
+		&i.Attempt.HeadCommit,
+		&i.Attempt.Credential,
+		&i.Attempt.RestoreFrom,
+		&i.Attempt.BranchCommit,
+		&i.Attempt.TestsSandbox,
+		&i.Attempt.TestRepeat,
+		&i.Sandbox.ID,
+		&i.Sandbox.PartitionMonth,
+		&i.Sandbox.OrganizationID,
+		&i.Sandbox.TaskID,
+		&i.Sandbox.Attempt,
+		&i.Sandbox.Provider,
+		&i.Sandbox.HostBound,
+		&i.Sandbox.Machine,
+		&i.Sandbox.ProviderID,
+		&i.Sandbox.HostID,
+		&i.Sandbox.State,
+		&i.Sandbox.Isolation,
+		&i.Sandbox.Labels,
+		&i.Sandbox.CreatedAt,
+		&i.Sandbox.AdoptedAt,
+		&i.Sandbox.StartedAt,
+		&i.Sandbox.EndedAt,
+		&i.Sandbox.DeletedAt,
+		&i.Sandbox.GoneAt,
+		&i.Sandbox.VerifiedAt,
+		&i.Sandbox.Salvage,
+		&i.Sandbox.CostUsd,
+		&i.Sandbox.InputTokens,
+		&i.Sandbox.OutputTokens,
+		&i.Sandbox.LastSequence,
+		&i.Sandbox.SpoolID,
+		&i.Sandbox.SpoolWatermark,
+		&i.Sandbox.LastEventAt,
+		&i.Sandbox.LastWorkAt,
+		&i.Sandbox.Duplicates,
+		&i.Sandbox.EventsDueAt,
+		&i.Sandbox.Relayed,
+		&i.Sandbox.Counters,
+		&i.Sandbox.MadeAt,
+		&i.Sandbox.PricePerSecond,
+		&i.Sandbox.PriceCurrency,
+		&i.Sandbox.Transport,
+		&i.Sandbox.ReadAt,
+		&i.Sandbox.Unsent,
+		&i.Sandbox.Metered,
+		&i.Sandbox.CostUnknown,
+	)
+	return i, err
+}
+
 const attemptOf = `-- name: AttemptOf :one
 SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.end_reason, a.reason, a.stop_reason, a.feedback_id, a.head_commit, a.credential, a.restore_from, a.branch_commit, a.tests_sandbox, a.test_repeat, s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.host_bound, s.machine, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
 WHERE a.task_id = $1 AND a.run_id = $2 AND a.ordinal = $3
@@ -472,6 +553,64 @@ func (q *Queries) SaveHead(ctx context.Context, arg SaveHeadParams) (int64, erro
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const saveTestRepeat = `-- name: SaveTestRepeat :execrows
+UPDATE attempts SET test_repeat = $1 WHERE task_id = $2 AND number = $3
+`
+
+type SaveTestRepeatParams struct {
+	TestRepeat json.RawMessage
+	TaskID     string
+	Number     int
+}
+
+func (q *Queries) SaveTestRepeat(ctx context.Context, arg SaveTestRepeatParams) (int64, error) {
+	result, err := q.db.Exec(ctx, saveTestRepeat, arg.TestRepeat, arg.TaskID, arg.Number)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const setTestsSandbox = `-- name: SetTestsSandbox :exec
+UPDATE attempts SET tests_sandbox = $1::text WHERE task_id = $2 AND number = $3
+`
+
+type SetTestsSandboxParams struct {
+	SandboxID string
+	TaskID    string
+	Number    int
+}
+
+func (q *Queries) SetTestsSandbox(ctx context.Context, arg SetTestsSandboxParams) error {
+	_, err := q.db.Exec(ctx, setTestsSandbox, arg.SandboxID, arg.TaskID, arg.Number)
+	return err
+}
+
+const testRepeats = `-- name: TestRepeats :many
+SELECT test_repeat FROM attempts WHERE task_id = $1 AND test_repeat ->> 'commit' = $2::text ORDER BY number DESC
+`
+
+// TestRepeats returns the repeats of a commit of a task, newest first.
+func (q *Queries) TestRepeats(ctx context.Context, taskID string, commit string) ([]json.RawMessage, error) {
+	rows, err := q.db.Query(ctx, testRepeats, taskID, commit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []json.RawMessage{}
+	for rows.Next() {
+		var test_repeat json.RawMessage
+		if err := rows.Scan(&test_repeat); err != nil {
+			return nil, err
+		}
+		items = append(items, test_repeat)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const unverified = `-- name: Unverified :one

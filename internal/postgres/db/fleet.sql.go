@@ -92,7 +92,7 @@ func (q *Queries) IsIdle(ctx context.Context) (bool, error) {
 
 const ledgerOrphans = `-- name: LedgerOrphans :many
 SELECT s.id, coalesce(s.task_id::text, '')::text AS task_id, coalesce(s.attempt, 0)::integer AS attempt
-FROM sandboxes s LEFT JOIN attempts a ON a.sandbox_id = s.id
+FROM sandboxes s LEFT JOIN attempts a ON a.sandbox_id = s.id OR a.tests_sandbox = s.id
 WHERE s.provider <> 'bare' AND s.state <> 'lost'
     AND CASE WHEN s.machine THEN s.verified_at IS NULL ELSE s.state <> 'gone' END
     AND coalesce(a.ended_at, CASE WHEN a.sandbox_id IS NULL THEN s.created_at END) < now() - $1::interval
@@ -250,7 +250,7 @@ SELECT l.id::text AS id, coalesce(s.task_id::text, '')::text AS task_id, coalesc
     (s.id IS NOT NULL)::boolean AS known
 FROM (SELECT unnest($1::text[]) AS id, unnest($2::timestamptz[]) AS created_at) l
 LEFT JOIN sandboxes s ON s.id = l.id
-LEFT JOIN attempts a ON a.sandbox_id = l.id
+LEFT JOIN attempts a ON a.sandbox_id = l.id OR a.tests_sandbox = l.id
 WHERE CASE WHEN a.sandbox_id IS NOT NULL THEN a.ended_at ELSE coalesce(s.created_at, l.created_at) END
     < now() - $3::interval
 ORDER BY l.id

@@ -384,6 +384,8 @@ SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.descriptio
     coalesce((SELECT to_jsonb(n) FROM task_contracts n WHERE n.task_id = t.id ORDER BY n.version DESC LIMIT 1), 'null')::jsonb AS contract,
     coalesce(p.settings ->> 'model_prices', '')::text AS model_prices,
     coalesce(p.settings -> 'commit_leftovers' <> 'false', true)::boolean AS commit_leftovers, coalesce(x.content, '')::text AS feedback,
+    coalesce(p.settings -> 'repeat_tests' <> 'false', true)::boolean AS repeat_tests,
+    CASE WHEN jsonb_typeof(p.settings -> 'test_timeout_seconds') = 'number' THEN omoi_number(p.settings -> 'test_timeout_seconds') ELSE 0 END::float8 AS test_timeout_s,
     coalesce(a.kind, '')::text AS attempt_kind, coalesce((SELECT c.args ->> 'feedback' FROM commands c
         WHERE c.task_id = t.id AND c.kind = 'retry' AND c.claimed_by = t.first_run_id ORDER BY c.ordinal DESC LIMIT 1), '')::text AS retry_feedback
 FROM tasks t
@@ -408,6 +410,8 @@ type WorkRow struct {
 	ModelPrices       string
 	CommitLeftovers   bool
 	Feedback          string
+	RepeatTests       bool
+	TestTimeoutS      float64
 	AttemptKind       string
 	RetryFeedback     string
 }
@@ -482,6 +486,8 @@ func (q *Queries) Work(ctx context.Context, id string) (WorkRow, error) {
 		&i.ModelPrices,
 		&i.CommitLeftovers,
 		&i.Feedback,
+		&i.RepeatTests,
+		&i.TestTimeoutS,
 		&i.AttemptKind,
 		&i.RetryFeedback,
 	)

@@ -107,3 +107,18 @@ WITH ended AS (
     RETURNING a.sandbox_id, a.ended_at
 )
 UPDATE sandboxes s SET ended_at = coalesce(s.ended_at, e.ended_at) FROM ended e WHERE s.id = e.sandbox_id;
+
+-- name: AttemptForTests :one
+-- AttemptForTests locks a running attempt that gets a sandbox for the repeat of its tests.
+SELECT sqlc.embed(a), sqlc.embed(s) FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
+WHERE a.task_id = @task_id AND a.number = @number AND a.ended_at IS NULL FOR UPDATE OF a;
+
+-- name: SetTestsSandbox :exec
+UPDATE attempts SET tests_sandbox = @sandbox_id::text WHERE task_id = @task_id AND number = @number;
+
+-- name: SaveTestRepeat :execrows
+UPDATE attempts SET test_repeat = @test_repeat WHERE task_id = @task_id AND number = @number;
+
+-- name: TestRepeats :many
+-- TestRepeats returns the repeats of a commit of a task, newest first.
+SELECT test_repeat FROM attempts WHERE task_id = @task_id AND test_repeat ->> 'commit' = @commit::text ORDER BY number DESC;

@@ -24,7 +24,7 @@ ORDER BY provider;
 -- LedgerOrphans returns sandboxes whose deletion is not verified and whose attempt ended longer than grace ago. Without
 -- an attempt, the age of the row counts.
 SELECT s.id, coalesce(s.task_id::text, '')::text AS task_id, coalesce(s.attempt, 0)::integer AS attempt
-FROM sandboxes s LEFT JOIN attempts a ON a.sandbox_id = s.id
+FROM sandboxes s LEFT JOIN attempts a ON a.sandbox_id = s.id OR a.tests_sandbox = s.id
 WHERE s.provider <> 'bare' AND s.state <> 'lost'
     AND CASE WHEN s.machine THEN s.verified_at IS NULL ELSE s.state <> 'gone' END
     AND coalesce(a.ended_at, CASE WHEN a.sandbox_id IS NULL THEN s.created_at END) < now() - @grace::interval
@@ -37,7 +37,7 @@ SELECT l.id::text AS id, coalesce(s.task_id::text, '')::text AS task_id, coalesc
     (s.id IS NOT NULL)::boolean AS known
 FROM (SELECT unnest(@ids::text[]) AS id, unnest(@created::timestamptz[]) AS created_at) l
 LEFT JOIN sandboxes s ON s.id = l.id
-LEFT JOIN attempts a ON a.sandbox_id = l.id
+LEFT JOIN attempts a ON a.sandbox_id = l.id OR a.tests_sandbox = l.id
 WHERE CASE WHEN a.sandbox_id IS NOT NULL THEN a.ended_at ELSE coalesce(s.created_at, l.created_at) END
     < now() - @grace::interval
 ORDER BY l.id;

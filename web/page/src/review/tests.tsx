@@ -2,14 +2,15 @@ import { useQueries } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
+import type { Schemas } from "@omoi/client";
 import { said, type Event, type Task } from "../lib/api";
 import { Clock, Text } from "../lib/text";
 import { Output } from "../timeline/details";
 import { Fields } from "../timeline/fields";
 import { getChecks } from "./api";
 
-/** One check of the work by omoi: a validation round, or the checks of an iteration. */
-interface Check { at: string; attempt: number; title: string; passed: boolean; by: string; command: string; text: string; output: string; more: string[]; event: number }
+/** One check of the work by omoi: a validation round, the checks of an iteration, or the repeat of the test command. Null: not comparable. */
+interface Check { at: string; attempt: number; title: string; passed: boolean | null; by: string; command: string; text: string; output: string; more: string[]; event: number }
 
 function roundOf(task: Task, v: Task["validation_reviews"][number]): Check {
   const evidence = new Fields((v.evidence ?? {}) as Record<string, unknown>);
@@ -27,6 +28,13 @@ function iterationOf(task: Task, attempt: number, event: Event): Check {
   };
 }
 
+function repeatOf(r: Schemas["TestRepeat"]): Check {
+  return {
+    at: r.ended_at, attempt: r.attempt, title: "Tests repeated in a sandbox of their own", passed: r.outcome === "not_comparable" ? null : r.outcome === "green",
+    by: "omoi", command: r.command, text: r.message, output: "", more: [], event: 0,
+  };
+}
+
 /** All checks that omoi knows of, newest first. */
 export function useTests(task: Task): { checks: Check[]; error: unknown } {
   const attempts = task.continuous ? task.attempts.filter((a) => a.sandbox_id !== "") : [];
@@ -35,18 +43,18 @@ export function useTests(task: Task): { checks: Check[]; error: unknown } {
   });
   const iterations = loaded.flatMap((q, n) => (q.data ?? []).map((e) => iterationOf(task, attempts[n]!.number, e)));
   return {
-    checks: [...task.validation_reviews.map((v) => roundOf(task, v)), ...iterations].sort((a, b) => Date.parse(b.at) - Date.parse(a.at)),
+    checks: [...task.validation_reviews.map((v) => roundOf(task, v)), ...iterations, ...task.attempts.flatMap((a) => a.test_repeat == null ? [] : [repeatOf(a.test_repeat)])].sort((a, b) => Date.parse(b.at) - Date.parse(a.at)),
     error: loaded.find((q) => q.error !== null)?.error ?? null,
   };
 }
 
 /** Why there is no result of a check by omoi. */
 function noResult(task: Task): string {
-  const { test_command: command } = task.execution_config, checks = [...(task.continuous ? ["the checks of continuous mode"] : []), ...(task.validation_rounds > 0 ? ["a validator"] : [])];
+  const { test_command: command } = task.execution_config, checks = [...(task.continuous ? ["the checks of continuous mode"] : []), ...(command ? ["the repeat of the test command"] : []), ...(task.validation_rounds > 0 ? ["a validator"] : [])];
   if (checks.length > 0) {
     return task.completed_at === null ? `omoi has no test result yet: ${checks.join(" and ")} will check the work.` : "omoi ran no test: the task ended before its checks.";
   }
-  return `omoi ${task.completed_at === null ? "runs" : "ran"} no test for this task: ${command ? "the task is not in continuous mode, in which omoi runs the test command," : "the task has no test command,"} and the task has no validation.`;
+  return `omoi ${task.completed_at === null ? "runs" : "ran"} no test for this task: the task has no test command and no validation.`;
 }
 
 /** The checks of the work as omoi ran them, each with command, result and output. */
@@ -64,7 +72,7 @@ export function Tests({ task }: { task: Task }): ReactNode {
 function One({ task, of }: { task: Task; of: Check }): ReactNode {
   return (
     <section className="panel check" data-passed={of.passed}>
-      <h2><span className={of.passed ? "s-done" : "s-fail"}>{of.passed ? "✓ Passed" : "✗ Failed"}</span> {of.title} <span className="muted small">by <Text of={of.by} />, attempt {of.attempt}, <Clock at={of.at} /></span></h2>
+      <h2>{of.passed === null ? <span className="muted">– Not comparable</span> : <span className={of.passed ? "s-done" : "s-fail"}>{of.passed ? "✓ Passed" : "✗ Failed"}</span>} {of.title} <span className="muted small">by <Text of={of.by} />, attempt {of.attempt}, <Clock at={of.at} /></span></h2>
       <div className="message">
         {of.command !== "" && <p><span className="muted">Command</span> <code><Text of={of.command} /></code></p>}
         {of.text !== "" && <p className="body"><Text of={of.text} /></p>}

@@ -1,0 +1,151 @@
+package activities_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/receipt"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func (s *fakeStore) BeginTestRepeat(_ context.Context, of contract.SandboxRef) (id, former string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	former, s.testsBox = s.testsBox, task.NewSandboxID()
+	row := s.rows[of.SandboxID]
+	row.ID, row.State, row.Salvage, row.Labels = s.testsBox, task.SandboxIntended, nil, nil
+	s.rows[row.ID] = row
+	return row.ID, former, nil
+}
+
+func (s *fakeStore) SaveTestRepeat(_ context.Context, _ contract.SandboxRef, r task.TestRepeat) error {
+	s.repeats = append(s.repeats, r)
+	return s.call("save_test_repeat")
+}
+
+func (s *fakeStore) TestRepeat(_ context.Context, _, commit, command string) (*task.TestRepeat, error) {
+	for _, r := range s.repeats {
+		if r.Commit == commit && r.Command == command {
+			return &r, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // none
+}
+
+// repeats arranges work whose test command ends with the exit codes and outputs of results, by tree.
+func (b *bench) repeats(results map[string]sandbox.ExecResult) contract.RepeatTestsInput {
+	b.running()
+	b.store.work.Execution.TestCommand, b.store.work.RepeatTests = "make test", true
+	tree := ""
+	b.provider.onExec = func(_ *box, args []string) (sandbox.ExecResult, error) {
+		switch {
+		case args[1] == "tests":
+			out, err := json.Marshal(agentconfig.TestSides{Own: "own", WithBase: "mixed", Base: "base", Changed: []string{"a_test.go"}, Tests: 1})
+			return sandbox.ExecResult{Stdout: out}, err
+		case args[0] == "git":
+			tree = args[len(args)-1]
+			return sandbox.ExecResult{}, nil
+		}
+		require.Equal(b, []string{"sh", "-c", "make test"}, args)
+		return results[tree], nil
+	}
+	return contract.RepeatTestsInput{SandboxRef: b.ref(), Commit: "c2"}
+}
+
+func TestRepeatTests_OnceForACommit(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	in := b.repeats(nil)
+	for range 2 {
+		out, err := do[contract.RepeatedTests](b, b.activities().RepeatTests, in)
+		require.NoError(t, err)
+		require.Equal(t, task.TestsGreen, out.Outcome)
+	}
+	require.Equal(t, 4, b.provider.count("exec -c"), "two checkouts and two runs of the tests, once")
+	require.Equal(t, 1, b.provider.count("exec tests"))
+	got := b.store.repeats[0]
+	require.Equal(t, []any{"c2", "base0", "make test", b.store.testsBox}, []any{got.Commit, got.Base, got.Command, got.SandboxID})
+	require.NotEqual(t, boxID, got.SandboxID, "a sandbox of its own")
+	require.Positive(t, b.runs.count("cleanup "+got.SandboxID))
+	require.NotContains(t, string(b.provider.boxes[got.SandboxID].files[agentconfig.ConfigPath]), "v1.key", "the sandbox gets no token")
+}
+
+// A try that fails leaves its sandbox to the cleanup, and the next try has another one.
+func TestRepeatTests_EachTryHasItsOwnSandbox(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	in := b.repeats(nil)
+	b.provider.loseAnswerOf("exec tests")
+	app, _ := refused(t, act(b, b.activities().RepeatTests, in))
+	require.False(t, app.NonRetryable())
+	first := b.store.testsBox
+	require.Positive(t, b.runs.count("cleanup "+first))
+	require.NoError(t, act(b, b.activities().RepeatTests, in))
+	require.NotEqual(t, first, b.store.testsBox)
+	require.Len(t, b.store.repeats, 1)
+}
+
+func TestRepeatTests_ContractForbidsChangedTests(t *testing.T) {
+	t.Parallel()
+	weak := map[string]sandbox.ExecResult{"mixed": {ExitCode: 1, Stdout: []byte("want 2, got 3; token hunter22hunter22")}, "base": {ExitCode: 1}}
+	b := newBench(t)
+	in := b.repeats(weak)
+	out, err := do[contract.RepeatedTests](b, b.activities().RepeatTests, in)
+	require.NoError(t, err, "without such a contract the result is reported only")
+	require.Equal(t, task.TestsChangedOnly, out.Outcome)
+	require.Equal(t, task.TestFailed, b.store.repeats[0].AtBase)
+
+	b = newBench(t)
+	in = b.repeats(weak)
+	b.store.work.TestsFixed, b.store.work.Execution.Env = true, map[string]string{"API_TOKEN": "hunter22hunter22"}
+	app, details := refused(t, act(b, b.activities().RepeatTests, in))
+	require.True(t, app.NonRetryable())
+	require.Equal(t, []any{task.ClassAgentError, task.ReasonTestsChanged}, []any{details.Class, details.EndReason.Code})
+	require.NotContains(t, app.Error(), "want 2", "no output in the history")
+	text := b.store.texts[details.ErrorID]
+	require.Contains(t, text, "put back a_test.go as of commit base0")
+	require.Contains(t, text, "want 2, got 3", "the next attempt gets the output")
+	require.NotContains(t, text, "hunter22")
+}
+
+func TestCollectWork_SaysWhetherTestsAreRepeated(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		arrange func(*bench)
+		want    bool
+	}{
+		"a test command": {func(*bench) {}, true},
+		"none":           {func(b *bench) { b.store.work.Execution.TestCommand = "" }, false},
+		"switched off":   {func(b *bench) { b.store.work.RepeatTests = false }, false},
+		"a report":       {func(b *bench) { b.store.work.Mode = task.ModeExploration }, false},
+	} {
+		b := newBench(t)
+		b.running()
+		b.store.work.Execution.TestCommand, b.store.work.RepeatTests = "make test", true
+		c.arrange(b)
+		b.collects(committed())
+		out, err := do[contract.Collected](b, b.activities().CollectWork, b.ref())
+		require.NoError(t, err, name)
+		require.Equal(t, c.want, out.RepeatTests, name)
+	}
+}
+
+// The repeat replaces what omoi-agent reports, which a program in its sandbox could forge.
+func TestPullRequest_SaysWhatTheRepeatShows(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	yes := true
+	r := task.TestRepeat{Own: task.TestPassed, WithBase: task.TestFailed, AtBase: task.TestPassed, Changed: []string{"a_test.go"}, Added: 2, Command: "make test", Commit: "c2"}.Judged()
+	b.store.story = receipt.PullRequestData{TestsPassed: &yes, Task: task.Task{ID: taskID, Attempts: []task.Attempt{{Number: 1, TestRepeat: &r}}}}
+	body := strings.ReplaceAll(published(t, b), gap, "")
+	require.Contains(t, body, "`make test`: Passed only with the changed tests (`a_test.go`). With the tests of the base commit the work fails; the base commit passes them. "+
+		"Run by omoi at commit `c2`, after the agent had ended, in a sandbox of its own in which no agent ran. Tests that the agent added: 2 files.")
+	require.NotContains(t, body, "omoi-agent reports")
+}

@@ -1,0 +1,37 @@
+package task_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func TestTestRepeat_Judged(t *testing.T) {
+	t.Parallel()
+	passed, failed, flaky, late, unbuilt := task.TestPassed, task.TestFailed, task.TestFlaky, task.TestTimedOut, task.TestNotBuilt
+	for name, c := range map[string]struct {
+		own, withBase, atBase task.TestResult
+		given                 string // reason
+		outcome               task.TestOutcome
+		why, words            string
+		charged               bool
+	}{
+		"both":          {passed, passed, "", "", task.TestsGreen, "", "Passed with the tests of the base commit and with those of the work.", false},
+		"cheat":         {passed, failed, passed, "", task.TestsChangedOnly, "", "Passed only with the changed tests (a_test.go). With the tests of the base commit the work fails; the base commit passes them.", true},
+		"rewrite":       {passed, failed, failed, "", task.TestsChangedOnly, "", "Passed only with the changed tests (a_test.go). With the tests of the base commit the work fails; the base commit fails them too.", true},
+		"red":           {failed, failed, passed, "", task.TestsRed, "", "Failed; the base commit passes.", false},
+		"red before":    {failed, failed, failed, "", task.TestsRed, "", "Failed, and fails at the base commit too: not charged to the agent.", false},
+		"own do not":    {unbuilt, passed, "", "", task.TestsRed, "", "Failed.", false},
+		"do not build":  {passed, unbuilt, "", "", task.TestsNotComparable, task.TestsNotBuilt, "Not comparable: the tests of the base commit do not build with the work.", false},
+		"flaky":         {passed, flaky, "", "", task.TestsNotComparable, task.TestsFlaky, "Not comparable: a run failed, and passed when it was repeated.", false},
+		"late":          {late, failed, "", "", task.TestsNotComparable, task.TestsTimedOut, "Not comparable: a run reached its time limit.", false},
+		"no test":       {passed, "", "", task.TestsNone, task.TestsNotComparable, task.TestsNone, "Not comparable: no file of the base commit is a test.", false},
+		"newer reason":  {passed, "", "", "another", task.TestsNotComparable, "another", `Not comparable: reason "another".`, false},
+		"setup, failed": {"", failed, "", task.TestsSetupFailed, task.TestsNotComparable, task.TestsSetupFailed, "Not comparable: the setup command failed.", false},
+	} {
+		r := task.TestRepeat{Own: c.own, WithBase: c.withBase, AtBase: c.atBase, Why: c.given, Changed: []string{"a_test.go"}}.Judged()
+		require.Equal(t, []any{c.outcome, c.why, c.words, c.charged}, []any{r.Outcome, r.Why, r.Words(), r.Charged()}, name)
+	}
+}
