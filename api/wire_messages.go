@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/omoi-dev/omoi/api/client"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -89,10 +90,38 @@ func (a *API) postMessage(ctx context.Context, in *postMessageIn) (*bodyOut[clie
 	if err != nil {
 		return nil, err
 	}
+	if said.Allows != "" {
+		if once, err = a.allowance(ctx, box, said.Allows); err != nil {
+			return nil, err
+		}
+	}
 	return a.say(ctx, ingest.NewMessage{
 		SandboxID: box, Kind: said.Type, Content: said.Content,
 		SenderKind: ingest.SenderPerson, SenderID: who.name, Bare: a.cfg.Open, Once: once,
 	})
+}
+
+// allowance returns the key of a message that allows the call of a refusal once.
+func (a *API) allowance(ctx context.Context, box, id string) (ingest.MessageKey, error) {
+	sequence, ok := ingest.ParseEventID(box, id)
+	if !ok {
+		return ingest.MessageKey{}, task.Errorf(task.CodeNotFound, "Event %s not found in sandbox %s.", clip(id), box)
+	}
+	e, err := a.deps.Readers.Event(ctx, box, sequence)
+	if err != nil {
+		return ingest.MessageKey{}, err
+	}
+	refused := event.Read[struct {
+		Refusal string `json:"refusal"`
+		Can     bool   `json:"can_be_allowed"`
+	}](e.Data)
+	switch {
+	case e.Type != event.AgentToolRefused || refused.Refusal == "":
+		return ingest.MessageKey{}, task.Invalid("allows", "Event %s is not a refused call: its type is %s, not %s.", clip(id), clip(e.Type), event.AgentToolRefused)
+	case !refused.Can:
+		return ingest.MessageKey{}, task.Errorf(task.CodeConflict, "The agent gets no messages, so its refused call cannot be allowed. Next: change the task contract for the next attempt")
+	}
+	return ingest.MessageKey{Scope: ingest.AllowScope + box, Key: refused.Refusal}, nil
 }
 
 // inboxOf returns the sandbox with an ID, or the sandbox in which the agent with that ID is active.
@@ -190,7 +219,7 @@ func (a *API) takeMessages(ctx context.Context, in *takeMessagesIn) (*arrayOut[c
 
 // messageTo returns a message in the form that its agent gets. A message that is not from a user names its sender.
 func messageTo(m ingest.Message) client.LeasedMessage {
-	given := client.LeasedMessage{ID: m.ID, Content: m.Content, Type: m.Kind, Timestamp: m.AcceptedAt}
+	given := client.LeasedMessage{ID: m.ID, Content: m.Content, Type: m.Kind, Timestamp: m.AcceptedAt, Allows: m.Allows}
 	if m.SenderKind != ingest.SenderPerson {
 		given.SenderKind, given.SenderID = m.SenderKind, m.SenderID
 	}

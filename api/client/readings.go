@@ -96,6 +96,11 @@ func (c *Client) EventCounts(ctx context.Context, sandboxID string) (EventCounts
 	return answer[EventCounts](ctx, c, call{path: item("sandboxes", sandboxID, "counts")})
 }
 
+// Event returns an event of a sandbox, by its ID or its sequence.
+func (c *Client) Event(ctx context.Context, sandboxID, id string) (Event, error) {
+	return answer[Event](ctx, c, call{path: item("sandboxes", sandboxID, "events", id)})
+}
+
 // EventFilter selects events of a sandbox. Zero values do not filter.
 type EventFilter struct {
 	Type  string

@@ -301,6 +301,7 @@ const MessageInterrupt = ingest.MessageInterrupt
 type CreateMessageRequest struct {
 	Content string `json:"content" doc:"Text of 1 byte to 64 KiB, without U+0000."`
 	Type    string `json:"message_type,omitempty" enum:"user_message,interrupt,guardian_nudge,system" default:"user_message" doc:"An interrupt stops the current turn of the agent and overtakes other messages; default user_message."`
+	Allows  string `json:"allows,omitempty" doc:"Event agent.tool_refused of the sandbox, by its ID or sequence: the agent may run this call once. The first message for the event counts, and Idempotency-Key is ignored. Absent: none."`
 }
 
 // QueuedMessage is the response to [CreateMessageRequest].
@@ -318,6 +319,7 @@ type LeasedMessage struct {
 	Timestamp  time.Time `json:"timestamp" doc:"When the server accepted the message."`
 	SenderKind string    `json:"sender_kind,omitempty" enum:"guardian,system,agent" doc:"Kind of sender; absent: a user. More values may be added."`
 	SenderID   string    `json:"sender_id,omitempty" doc:"Sandbox ID, if an agent sent the message; absent: no ID is known, or a user sent it."`
+	Allows     string    `json:"allows,omitempty" doc:"Field refusal of an agent.tool_refused event, whose call the agent may run once; absent: none."`
 }
 
 // CreateEventRequest is the body of POST /api/v1/sandboxes/{id}/events, and one event of a batch.

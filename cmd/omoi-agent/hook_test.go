@@ -39,6 +39,7 @@ test $? = 2 || exit 5
 	require.NoError(t, err)
 	require.Contains(t, string(reason), "Refused before it ran. The task contract says: Do not run these commands: `npm publish`.")
 	require.NotContains(t, string(reason), "Do not wait", "this program reads no messages")
+	require.Equal(t, false, refused[0].Data["can_be_allowed"])
 }
 
 // TestClaude_Refused checks that the real program does not run a refused command, and that it runs once when a user allows that.

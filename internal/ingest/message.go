@@ -60,6 +60,10 @@ type MessageKey struct {
 	BodyHash []byte
 }
 
+// AllowScope is the beginning of the scope of messages that allow a refused call once; the key is the ID of the refusal. So a refusal
+// is allowed by one message at most.
+const AllowScope = "allow:"
+
 // Message is a message with its delivery status.
 type Message struct {
 	ID         string `json:"id" doc:"UUID of the message."`
@@ -78,6 +82,7 @@ type Message struct {
 	SettledAt     *time.Time `json:"settled_at" doc:"When the delivery ended, so that no consumer gets the message again; null: open."`
 	AnsweredAt    *time.Time `json:"answered_at" doc:"When the agent reported that it acted on the message; null: not reported."`
 
+	Allows         string `json:"-"` // ID of the refusal whose call the message allows; empty: none
 	Taker          string `json:"-"` // name of the taker that has won it; may be empty
 	OrganizationID string `json:"-"` // of the sandbox; empty: none. Set like TaskID
 }

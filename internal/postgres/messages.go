@@ -206,8 +206,16 @@ func message(row db.Message) ingest.Message {
 		ID: row.ID, SandboxID: row.SandboxID, Kind: row.Kind, Content: row.Content,
 		SenderKind: row.SenderKind, SenderID: task.Deref(row.SenderID), State: messageNames().named(row.State), Reason: row.Reason,
 		AcceptedAt: row.AcceptedAt, DeliveredAt: row.DeliveredAt, DeliveryCount: row.Deliveries,
-		Taker: row.Taker, SettledAt: row.SettledAt, AnsweredAt: row.AnsweredAt,
+		Allows: allows(row), Taker: row.Taker, SettledAt: row.SettledAt, AnsweredAt: row.AnsweredAt,
 	}
+}
+
+// allows returns the ID of the refusal whose call a message allows; empty: none.
+func allows(row db.Message) string {
+	if task.Deref(row.KeyScope) != ingest.AllowScope+row.SandboxID {
+		return ""
+	}
+	return task.Deref(row.IdempotencyKey)
 }
 
 // uuidForm matches what PostgreSQL accepts as a uuid.

@@ -106,7 +106,7 @@ func Check(dir string, call Call) (reason string, err error) {
 		return "", nil
 	}
 	id := what + "-" + suffix()
-	if err := report(dir, event.AgentToolRefused, call, map[string]any{"refusal": id, "rule": rule, "reason": why}); err != nil {
+	if err := report(dir, event.AgentToolRefused, call, map[string]any{"refusal": id, "rule": rule, "reason": why, "can_be_allowed": l.Messages}); err != nil {
 		why += " (The refusal is not recorded: " + err.Error() + ")"
 	}
 	return "Refused before it ran. " + why + " " + l.advice(), nil

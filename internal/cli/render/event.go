@@ -178,8 +178,12 @@ func (l *Lines) rest(e event.Event, d data) (what, text string, more []string) {
 }
 
 // refused returns the lines of a call that omoi refused.
-func (l *Lines) refused(_ event.Event, d data) (what, text string, more []string) {
-	return l.Red("refused"), OneLine(cmp.Or(d.text("command"), d.text("file_path")), textWidth), []string{l.Dim(OneLine(d.text("reason"), textWidth))}
+func (l *Lines) refused(e event.Event, d data) (what, text string, more []string) {
+	more = []string{l.Dim(OneLine(d.text("reason"), textWidth))}
+	if l.Live && l.Task != "" && d.text("can_be_allowed") == "true" {
+		more = append(more, fmt.Sprintf("Next: omoi allow %s %d", l.Task, e.Sequence))
+	}
+	return l.Red("refused"), OneLine(cmp.Or(d.text("command"), d.text("file_path")), textWidth), more
 }
 
 // retries returns the line of a request to the model that Claude Code repeats. Other messages of a program about itself are not

@@ -143,12 +143,17 @@ func newFake(t *testing.T) *fakeAPI {
 	f.serveCredentials(mux)
 	f.serveTranscripts(mux)
 	f.serveWork(mux)
+	f.serveRefusal(mux)
 	mux.HandleFunc("POST /api/v1/sandboxes/{id}/messages", func(w http.ResponseWriter, r *http.Request) {
 		var in client.CreateMessageRequest
 		_ = json.NewDecoder(r.Body).Decode(&in)
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.asked = append(f.asked, r.PathValue("id")+" "+in.Type+" "+in.Content)
+		said := r.PathValue("id") + " " + in.Type + " " + in.Content
+		if in.Allows != "" {
+			said += " allows " + in.Allows
+		}
+		f.asked = append(f.asked, said)
 		answer(w, http.StatusOK, client.QueuedMessage{Status: "queued", SandboxID: r.PathValue("id")})
 	})
 	mux.HandleFunc("GET /api/v1/guardian/interventions", func(w http.ResponseWriter, _ *http.Request) {

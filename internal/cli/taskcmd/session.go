@@ -40,7 +40,7 @@ type IO struct {
 func Commands(streams IO) []*cobra.Command {
 	makers := []func(*session) *cobra.Command{
 		newRun, newPS, newShow, newLogs, newTranscript, newCheckpoints, newDiff, newCheckout, newTake, newGive, newCancel, newRetry, newRewind, newFork, newReview,
-		newSend, newMessage, newProject, newBudget, newContract, newSandbox, newReceipt,
+		newSend, newMessage, newAllow, newProject, newBudget, newContract, newSandbox, newReceipt,
 		newWork, newHost, newStorage, newKeys, newCredentials, newTicket, newGuardian, newConductor, newWhy, newOrganization, newACP,
 	}
 	commands := make([]*cobra.Command, 0, len(makers))

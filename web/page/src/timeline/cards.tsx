@@ -69,8 +69,9 @@ function Stopped(): ReactNode {
   return <span className="muted">{useContext(Outcome) === "cancelled" ? "ended by the cancel: " : "stopped: "}</span>;
 }
 
-const refused: Maker = (f) => ({
+const refused: Maker = (f, event) => ({
   label: "Refused", tone: "fail", main: <>{mono(f.text("command", "file_path"))}<span className="muted"> · {line(f.text("reason"))}</span></>,
+  more: f.is("can_be_allowed") ? () => <p className="muted small">To allow this call once: <code>omoi allow {f.text("task_id")} {event.sequence}</code></p> : undefined,
 });
 
 const toolEnd: Maker = (f) => ({
