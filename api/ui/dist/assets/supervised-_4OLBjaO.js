@@ -1,1 +1,0 @@
-import{h as e,m as t,rn as n}from"./index-DOGzCTeX.js";import{n as r,t as i}from"./interventions-C9pUq54D.js";var a=n();function o({task:n}){return(0,a.jsxs)(e,{children:[(0,a.jsx)(t,{}),(0,a.jsx)(i,{task:n}),(0,a.jsx)(r,{task:n})]})}export{o as default};
