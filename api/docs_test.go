@@ -44,11 +44,11 @@ func shown(t *testing.T, text string) (found []map[string]any) {
 }
 
 // notSent returns the first field names of objects that no client sends to the API: lines of programs, steps of
-// scripts, frames of a WebSocket, bodies for the Daytona emulator, signals, and input of agents.
+// scripts, frames of a WebSocket, bodies for the Daytona emulator, signals, input of agents, and settings of editors.
 func notSent(name string) bool {
 	steps := "say think write edit bash sleep_s commit push wait_message usage complete fail verdict iteration " +
 		"continuous_complete hang crash exit flood"
-	return strings.Contains(" omoi type switch by kind id passed version tool_name "+steps+" ", " "+name+" ")
+	return strings.Contains(" omoi type switch by kind id passed version tool_name agent_servers "+steps+" ", " "+name+" ")
 }
 
 // TestDocs_RequestBodiesAreAccepted sends each request body in the docs. An unknown object fails the test:

@@ -16,6 +16,15 @@ type Task = task.Task
 // Attempt is one execution of a task in one sandbox.
 type Attempt = task.Attempt
 
+// TestRepeat is the repeat of a task's test command by omoi.
+type TestRepeat = task.TestRepeat
+
+// TestOutcome is what a [TestRepeat] shows.
+type TestOutcome = task.TestOutcome
+
+// TestResult is the result of one run of a test command.
+type TestResult = task.TestResult
+
 // Command is a recorded request to change a task, with its receipt.
 type Command = task.Command
 
