@@ -153,7 +153,7 @@ echo hi > hi.txt; git add -A; git commit -qm made; echo '{"omoi":"event","event_
 	require.Zero(t, r.omoi("project", "update", hubRepo, "--on-feedback", "revise").code)
 	r.ends(first.ID, task.StatusCompleted)
 	body := hub.Pulls(hubRepo)[0].Body
-	require.Contains(t, body, "`false`; the agent says that its tests passed. omoi knows of no run of its own.")
+	require.Contains(t, body, "`false`: Not comparable: no file of the base commit is a test. Run by omoi at commit ")
 	pull := map[string]any{"number": 1, "state": "open", "user": map[string]any{"login": "omoi-app[bot]"}}
 	for round := 1; round <= 2; round++ {
 		asks := map[string]any{"action": "submitted", "pull_request": pull, "words": fmt.Sprintf("Why do you do that? %d", round)}

@@ -26,9 +26,12 @@ func TestTemporalCLI(t *testing.T) {
 	a.says(newEvent("agent.started"))
 	r.running(made.ID)
 	r.applied(made.ID, a.box)
-	r.eventually("the workflow has the attribute", func() bool { // it is set after the row of the task
-		return strings.Contains(r.temporalCLI("workflow", "describe", "-w", contract.TaskWorkflowID(made.ID)).stdout, "running")
+	var described result
+	has := waitFor(patience, func() bool { // it is set after the row of the task
+		described = r.temporalCLI("workflow", "describe", "-w", contract.TaskWorkflowID(made.ID))
+		return strings.Contains(described.stdout, "running")
 	})
+	require.True(t, has, "the workflow has the attribute: %v", described)
 	settled := r.start1(made.ID)
 
 	const never, lost = "0190aaaa-0000-7000-8000-000000000000", `{"sandbox_id":"aaaaaaaaaaaaaaaaaaaaaaaaaa","from":1,"to":1,"milestones":[{"sequence":1,"type":"agent.completed","ok":true}]}`
