@@ -49,12 +49,12 @@ func TestDev_DaytonaEmulator(t *testing.T) {
 
 // The demo of a coding agent names what is missing, else gives the agent a model that runs the commands.
 func TestStartDemoAgent(t *testing.T) {
+	t.Parallel() // TestNewRow_ReachesEverySurface needs settings that no test has read
 	cfg := fresh(t, "OMOI_CLAUDE_BIN=/bin/true")
-	t.Setenv("PATH", "/nonexistent")
 	_, _, err := StartDemoAgent(cfg, "nix", nil)
 	require.ErrorContains(t, err, "expected one of claude, codex")
-	_, _, err = StartDemoAgent(cfg, "codex", nil)
-	require.ErrorContains(t, err, "codex-acp is not on PATH. Next: npm install")
+	_, _, err = StartDemoAgent(fresh(t, "OMOI_CLAUDE_BIN=/nonexistent/claude"), "claude", nil)
+	require.ErrorContains(t, err, "Next: npm install")
 
 	env, stop, err := StartDemoAgent(cfg, "claude", []string{"make it"})
 	require.NoError(t, err)
