@@ -28,6 +28,13 @@ call 2 "npm publish" 2> reason
 test $? = 2 || exit 4
 call 3 "git push --force origin main" 2>> reason
 test $? = 2 || exit 5
+mkfifo call
+sh -c "$OMOI_HOOK" < call 2> /dev/null & hook=$!
+exec 3> call
+head -c 300000 /dev/zero | tr '\0' ' ' >&3 # more than a pipe holds, so that the hook runs
+kill -QUIT $hook
+wait $hook
+test $? = 134 || exit 6 # a crash does not refuse
 `}
 	require.Equal(t, 0, b.run())
 	require.Empty(t, b.server.Of("agent.tool_unchecked"))

@@ -30,7 +30,13 @@ func (s *session) openHook(ctx context.Context) (command string, done func()) {
 		defer close(ended)
 		hook.Forward(forwarding, s.cfg.Dir, s.report.Emit)
 	}()
-	return shellcmd.Line(s.deps.Program, "hook", "--dir", s.cfg.Dir), func() { stop(); <-ended }
+	return hookLine(s.deps.Program, s.cfg.Dir), func() { stop(); <-ended }
+}
+
+// hookLine returns the shell command of the hook. A crash of a Go program has exit code 2, which would refuse the call, so it
+// ends by a signal instead.
+func hookLine(program, dir string) string {
+	return "ulimit -c 0; export GOTRACEBACK=crash; exec " + shellcmd.Line(program, "hook", "--dir", dir)
 }
 
 func (s *session) limits() hook.Limits {

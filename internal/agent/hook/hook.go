@@ -72,11 +72,7 @@ func folder(dir string) string { return filepath.Join(dir, "hook") }
 
 // Run checks the call that is read from in, and returns the exit code. A call that cannot be checked runs.
 func Run(dir string, in io.Reader, errs io.Writer) int {
-	var call Call
-	if err := json.NewDecoder(io.LimitReader(in, maxInput)).Decode(&call); err != nil {
-		return unchecked(dir, call, errs, fmt.Errorf("read the tool call: %w", err))
-	}
-	reason, err := Check(dir, call)
+	call, reason, err := decide(dir, in)
 	switch {
 	case err != nil:
 		return unchecked(dir, call, errs, err)
@@ -85,6 +81,20 @@ func Run(dir string, in io.Reader, errs io.Writer) int {
 		return ExitRefused
 	}
 	return ExitAllowed
+}
+
+// decide reads a call and checks it. A panic is an error, because its exit code would refuse the call.
+func decide(dir string, in io.Reader) (call Call, reason string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the check panicked: %v", p)
+		}
+	}()
+	if err = json.NewDecoder(io.LimitReader(in, maxInput)).Decode(&call); err != nil {
+		return call, "", fmt.Errorf("read the tool call: %w", err)
+	}
+	reason, err = Check(dir, call)
+	return call, reason, err
 }
 
 // Check returns why a call is refused; empty: the call may run. Check reports what it refuses, and what a user allowed

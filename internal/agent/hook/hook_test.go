@@ -174,4 +174,7 @@ func TestRun_UncheckedCallRuns(t *testing.T) {
 	require.Len(t, events, 2)
 	require.Equal(t, event.AgentToolUnchecked, events[0].kind)
 	require.Equal(t, hook.ExitUnchecked, hook.Run(t.TempDir(), strings.NewReader("{}"), &errs), "the folder is gone")
+	errs.Reset()
+	require.Equal(t, hook.ExitUnchecked, hook.Run(b.dir, nil, &errs), "a panic does not refuse")
+	require.Contains(t, errs.String(), "the check panicked")
 }
