@@ -26,7 +26,8 @@ call() { printf '{"tool_name": "Bash", "tool_use_id": "%s", "cwd": "%s", "tool_i
 call 1 "npm test" || exit 3
 call 2 "npm publish" 2> reason
 test $? = 2 || exit 4
-call 3 "git push --force origin main" 2>> reason
+call 2 "git push --force origin main" || exit 7 # origin is a folder
+call 3 "git push --force https://github.com/a/b main" 2>> reason
 test $? = 2 || exit 5
 mkfifo call
 sh -c "$OMOI_HOOK" < call 2> /dev/null & hook=$!

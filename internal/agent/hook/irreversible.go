@@ -1,11 +1,14 @@
 package hook
 
 import (
+	"context"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
 	"github.com/omoi-dev/omoi/internal/shellcmd"
 )
 
@@ -13,7 +16,7 @@ import (
 func (l Limits) irreversible(list []shellcmd.Command, dir string) string {
 	home := l.below(dir) && !slices.ContainsFunc(list, func(c shellcmd.Command) bool { return c.Words[0] == "cd" && len(c.Words) > 1 && !l.below(c.Words[1]) })
 	switch {
-	case home && l.Branch != "" && slices.ContainsFunc(list, l.overwrites):
+	case home && l.Branch != "" && slices.ContainsFunc(list, func(c shellcmd.Command) bool { return l.overwrites(c, dir) }):
 		return "omoi refuses it for every task: a force push to another branch than " + l.Branch + ", or its deletion, cannot be undone."
 	case slices.ContainsFunc(list, l.deletes):
 		return "omoi refuses it for every task: it deletes the workspace, a home folder or a system folder as a whole."
@@ -34,13 +37,16 @@ var (
 
 // overwrites reports whether a command overwrites or deletes another branch than the task's on a remote. A remote that is a
 // folder is of the agent.
-func (l Limits) overwrites(c shellcmd.Command) bool {
+func (l Limits) overwrites(c shellcmd.Command, dir string) bool {
 	at := slices.Index(c.Words, "push")
 	if shellcmd.OneOf([]shellcmd.Command{c}, "git push") == "" || at < 0 {
 		return false
 	}
-	if dir := slices.Index(c.Words[:at], "-C"); dir >= 0 && !l.below(c.Words[dir+1]) {
-		return false
+	if flag := slices.Index(c.Words[:at], "-C"); flag >= 0 {
+		if !l.below(c.Words[flag+1]) {
+			return false
+		}
+		dir = absolute(dir, c.Words[flag+1])
 	}
 	force, words := false, []string{}
 	for i := at + 1; i < len(c.Words); i++ {
@@ -53,13 +59,21 @@ func (l Limits) overwrites(c shellcmd.Command) bool {
 			words = append(words, word)
 		}
 	}
-	switch {
-	case len(words) > 0 && local.MatchString(words[0]):
-		return false
-	case slices.Contains(c.Words, "--mirror"), force && slices.Contains(c.Words, "--all"):
+	remote, refs := "origin", []string{}
+	if len(words) > 0 {
+		remote, refs = words[0], words[1:]
+	}
+	all := slices.Contains(c.Words, "--mirror") || force && slices.Contains(c.Words, "--all")
+	return (all || slices.ContainsFunc(refs, func(ref string) bool { return l.other(ref, force) })) && !isFolder(remote, dir)
+}
+
+// isFolder reports whether a remote of the repository in dir is a folder, for example the remote origin that omoi makes.
+func isFolder(remote, dir string) bool {
+	if local.MatchString(remote) {
 		return true
 	}
-	return len(words) > 1 && slices.ContainsFunc(words[1:], func(ref string) bool { return l.other(ref, force) })
+	url, err := gitcmd.Git{Dir: dir, Timeout: 2 * time.Second}.Run(context.Background(), "remote", "get-url", "--push", "--", remote)
+	return err == nil && (local.MatchString(url) || !strings.Contains(url, ":"))
 }
 
 // other reports whether a refspec overwrites or deletes another branch than the task's. The branch that is checked out counts

@@ -56,10 +56,7 @@ func (l Limits) refusesChange(call Call) string {
 	if file == "" || l.Validates {
 		return ""
 	}
-	if !filepath.IsAbs(file) {
-		file = filepath.Join(call.Dir, file)
-	}
-	inside, ok := l.inside(file)
+	inside, ok := l.inside(absolute(call.Dir, file))
 	if !ok {
 		return ""
 	}
@@ -85,6 +82,14 @@ func (l Limits) below(dir string) bool {
 	}
 	_, ok := l.inside(dir)
 	return ok
+}
+
+// absolute returns a path that may be relative to dir.
+func absolute(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
 }
 
 // inside returns an absolute path relative to the workspace; false: it is outside.
