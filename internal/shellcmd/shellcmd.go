@@ -160,10 +160,11 @@ func (c Command) Line() string {
 func Line(args ...string) string {
 	words := make([]string, len(args))
 	for i, arg := range args {
-		words[i] = arg
-		if quoted, err := syntax.Quote(arg, syntax.LangPOSIX); err == nil {
-			words[i] = quoted
+		quoted, err := syntax.Quote(arg, syntax.LangPOSIX)
+		if err != nil { // of a newline, for example
+			quoted = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 		}
+		words[i] = quoted
 	}
 	return strings.Join(words, " ")
 }

@@ -1,6 +1,7 @@
 package shellcmd
 
 import (
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -69,4 +70,13 @@ func TestOneOf(t *testing.T) {
 		require.Empty(t, OneOf(In(line), names...), line)
 	}
 	require.Equal(t, "sudo", OneOf(In("FOO=1 sudo ls"), "sudo"))
+}
+
+func TestLine(t *testing.T) {
+	t.Parallel()
+	for _, words := range [][]string{{"git", "commit", "-m", "a\n\ngit push --force"}, {"echo", "it's\ta", "'"}, {"a b", "$HOME", ""}} {
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", `printf '%s\0' `+Line(words...)).Output()
+		require.NoError(t, err)
+		require.Equal(t, strings.Join(words, "\x00")+"\x00", string(out))
+	}
 }
