@@ -49,10 +49,11 @@ func (c Call) command() string { return string(c.Input.Command) }
 
 // file returns the file that the call changes; empty: none that is known.
 func (c Call) file() string {
-	if c.Tool == "Read" {
-		return ""
+	switch c.Tool {
+	case "Edit", "MultiEdit", "Write", "NotebookEdit":
+		return cmp.Or(c.Input.FilePath, c.Input.Notebook)
 	}
-	return cmp.Or(c.Input.FilePath, c.Input.Notebook)
+	return ""
 }
 
 // Exit codes of [Run], as Claude Code reads them.

@@ -110,9 +110,14 @@ func TestRun_Changes(t *testing.T) {
 		require.Equal(t, want != "", code == hook.ExitRefused, "%s: %s", file, said)
 		require.Contains(t, said, want)
 		require.NotContains(t, said, "Do not wait", "this agent gets no messages")
-		code, _ = b.run("Read", map[string]any{"file_path": file})
-		require.Equal(t, hook.ExitAllowed, code, file)
+		for _, tool := range []string{"Read", "LSP"} {
+			code, _ = b.run(tool, map[string]any{"file_path": file})
+			require.Equal(t, hook.ExitAllowed, code, file)
+		}
 	}
+	var errs strings.Builder
+	call := `{"tool_name": "NotebookEdit", "tool_input": {"notebook_path": "src/gen/a.ipynb"}}`
+	require.Equal(t, hook.ExitRefused, hook.Run(b.dir, strings.NewReader(call), &errs), "without cwd")
 	l.Validates = true
 	require.NoError(t, hook.Open(b.dir, l))
 	code, _ := b.run("Write", map[string]any{"file_path": "docs/a.md"})

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"strings"
@@ -31,6 +32,7 @@ const (
 
 // refuses returns the rule that refuses a call, and its sentence. Empty: the call may run.
 func (l Limits) refuses(call Call) (rule, sentence string) {
+	call.Dir = cmp.Or(call.Dir, l.Workspace)
 	if command := call.command(); command != "" {
 		return l.refusesCommand(shellcmd.In(command), call.Dir)
 	}
