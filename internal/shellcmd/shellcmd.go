@@ -27,7 +27,23 @@ const (
 
 // In returns the commands that a shell command runs, also in substitutions and behind "sh -c". Nil: unknown,
 // because the text is too long or does not parse.
-func In(text string) []Command { return commandsAt(text, 0) }
+func In(text string) []Command {
+	list := commandsAt(text, 0)
+	if setsHome.MatchString(text) {
+		for _, c := range list {
+			for i, word := range c.Words {
+				c.Words[i] = ofHome.ReplaceAllString(word, "$$")
+			}
+		}
+	}
+	return list
+}
+
+var (
+	// setsHome matches a text that sets HOME, so that the home folder is unknown, and ofHome the home folder in a word.
+	setsHome = regexp.MustCompile(`\bHOME=`)
+	ofHome   = regexp.MustCompile(`^~|\$HOME`)
+)
 
 // commandsAt is In of a script that a number of others run.
 func commandsAt(text string, nested int) (list []Command) {
@@ -126,6 +142,7 @@ var (
 	// wrapper matches programs that run the command behind their flags and numbers, valued their flags that take a word.
 	wrapper   = regexp.MustCompile(`^(?:.*/)?(?:sudo|env|nice|nohup|timeout|time|command|exec|stdbuf|setsid|ionice|xargs|uv|npx)$`)
 	valued    = regexp.MustCompile(`^-[ugCsfoIda]$`)
+	asks      = regexp.MustCompile(`^-p?[vV]`) // flags of command that only look a program up
 	noCommand = regexp.MustCompile(`^-|^\$|^[\d.]+[smhd]?$|^\w+=|^run$`)
 )
 
@@ -134,7 +151,7 @@ func wrapped(words []string) []string {
 	if i := slices.IndexFunc(words, isExec); path.Base(words[0]) == "find" && i > 0 && i+1 < len(words) {
 		return words[i+1:]
 	}
-	if !wrapper.MatchString(words[0]) {
+	if !wrapper.MatchString(words[0]) || len(words) > 1 && path.Base(words[0]) == "command" && asks.MatchString(words[1]) {
 		return nil
 	}
 	for i := 1; i < len(words); i++ {
@@ -150,6 +167,9 @@ func wrapped(words []string) []string {
 
 // isExec reports whether a word is the flag of find before the command that it runs.
 func isExec(word string) bool { return word == "-exec" || word == "-execdir" }
+
+// Behind reports whether a wrapper runs the command.
+func (c Command) Behind(wrapper string) bool { return slices.Contains(c.wrappers, wrapper) }
 
 // Line returns the words of a command without texts such as a commit message.
 func (c Command) Line() string {

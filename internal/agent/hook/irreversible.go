@@ -30,6 +30,7 @@ func (l Limits) irreversible(list []shellcmd.Command, dir string) string {
 
 var (
 	forces = regexp.MustCompile(`^(?:-[dfnquv]*[df][dfnquv]*|--force|--force-with-lease(?:=.*)?|--delete|--mirror)$`)
+	tries  = regexp.MustCompile(`^(?:-[dfquv]*n[dfnquv]*|--dry-run)$`)
 	// takesValue matches flags of git push before a word of their own.
 	takesValue = regexp.MustCompile(`^(?:-o|--push-option|--repo|--receive-pack|--exec)$`)
 	local      = regexp.MustCompile(`^(?:[./~$]|file:)`)
@@ -51,6 +52,8 @@ func (l Limits) overwrites(c shellcmd.Command, dir string) bool {
 	force, words := false, []string{}
 	for i := at + 1; i < len(c.Words); i++ {
 		switch word := c.Words[i]; {
+		case tries.MatchString(word):
+			return false
 		case takesValue.MatchString(word):
 			i++
 		case forces.MatchString(word):
@@ -133,6 +136,9 @@ func prints(c shellcmd.Command) bool {
 
 // uploads reports whether a command sends its standard input to the network.
 func uploads(c shellcmd.Command) bool {
+	if c.Behind("xargs") { // which reads the input itself
+		return false
+	}
 	switch path.Base(c.Words[0]) {
 	case "nc", "ncat", "netcat":
 		return true
