@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -48,6 +49,31 @@ test $? = 134 || exit 6 # a crash does not refuse
 	require.Contains(t, string(reason), "Refused before it ran. The task contract says: Do not run these commands: `npm publish`.")
 	require.NotContains(t, string(reason), "Do not wait", "this program reads no messages")
 	require.Equal(t, false, refused[0].Data["can_be_allowed"])
+}
+
+// TestHook_LateRefusals checks refusals in the grace time, and those that a killed omoi-agent left.
+func TestHook_LateRefusals(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, "")
+	b.cfg.Runtime, b.cfg.Env, b.cfg.Accepted = "command", map[string]string{wantsNoCommit: "false"}, []byte(`{"forbidden_commands": ["npm publish"]}`)
+	const call = `{"tool_name": "Bash", "tool_input": {"command": "npm publish"}}`
+	b.cfg.Command = []string{"sh", "-c", `
+late() { echo '` + call + `' | sh -c "$OMOI_HOOK"; exit 0; }
+trap late TERM
+echo 1 > ready
+while :; do sleep 0.1; done
+`}
+	cmd, wait := b.start()
+	waitFile(t, b.at("ready"))
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.Equal(t, 0, wait().ExitCode())
+	require.Len(t, b.server.Of("agent.tool_refused"), 1)
+
+	late := b.command("hook", "--dir", b.cfg.Dir)
+	late.Stdin = strings.NewReader(call)
+	require.Error(t, late.Run())
+	require.NoError(t, b.command("flush", "--config", filepath.Join(b.cfg.Dir, "agent.json")).Run())
+	require.Len(t, b.server.Of("agent.tool_refused"), 2)
 }
 
 // TestClaude_Refused checks that the real program does not run a refused command, and that it runs once when a user allows that.

@@ -24,7 +24,7 @@ func (s *session) openHook(ctx context.Context) (command string, done func()) {
 		s.report.Emit(event.AgentToolUnchecked, map[string]any{"error": err.Error()})
 		return "", func() {}
 	}
-	forwarding, stop := context.WithCancel(ctx)
+	forwarding, stop := context.WithCancel(context.WithoutCancel(ctx)) // the runtime may call tools in the grace time
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

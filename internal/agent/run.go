@@ -18,6 +18,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/agent/checkpoints"
 	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
+	"github.com/omoi-dev/omoi/internal/agent/hook"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 	"github.com/omoi-dev/omoi/internal/agent/leftovers"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
@@ -83,6 +84,7 @@ func afterwards(ctx context.Context, cfg agentconfig.Config, deps Deps, do func(
 		return err
 	}
 	defer done()
+	hook.ForwardLeft(s.cfg.Dir, s.report.Emit)
 	sending, stop := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {

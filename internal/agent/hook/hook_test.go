@@ -1,7 +1,6 @@
 package hook_test
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -64,9 +63,7 @@ type told struct {
 
 func (b *bed) events() (list []told) {
 	b.t.Helper()
-	ended, end := context.WithCancel(b.t.Context())
-	end()
-	hook.Forward(ended, b.dir, func(kind string, data map[string]any) { list = append(list, told{kind, data}) })
+	hook.ForwardLeft(b.dir, func(kind string, data map[string]any) { list = append(list, told{kind, data}) })
 	return list
 }
 

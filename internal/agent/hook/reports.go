@@ -56,12 +56,13 @@ func Open(dir string, l Limits) error {
 // Forward emits the reports of the hook until ctx ends, and then those that are left.
 func Forward(ctx context.Context, dir string, emit func(eventType string, data map[string]any)) {
 	for wait.For(ctx, lookEvery) == nil {
-		forward(dir, emit)
+		ForwardLeft(dir, emit)
 	}
-	forward(dir, emit)
+	ForwardLeft(dir, emit)
 }
 
-func forward(dir string, emit func(eventType string, data map[string]any)) {
+// ForwardLeft emits the reports of the hook that are left, for example after a crash of omoi-agent.
+func ForwardLeft(dir string, emit func(eventType string, data map[string]any)) {
 	at := filepath.Join(folder(dir), reportsName)
 	entries, _ := os.ReadDir(at) // sorted; without the folder there are none
 	for _, e := range entries {
