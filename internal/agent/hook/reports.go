@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/statefile"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
@@ -55,27 +56,40 @@ func Open(dir string, l Limits) error {
 
 // Forward emits the reports of the hook until ctx ends, and then those that are left.
 func Forward(ctx context.Context, dir string, emit func(eventType string, data map[string]any)) {
+	sent := map[string]bool{}
 	for wait.For(ctx, lookEvery) == nil {
-		ForwardLeft(dir, emit)
+		forward(dir, sent, emit)
 	}
-	ForwardLeft(dir, emit)
+	forward(dir, sent, emit)
 }
 
 // ForwardLeft emits the reports of the hook that are left, for example after a crash of omoi-agent.
 func ForwardLeft(dir string, emit func(eventType string, data map[string]any)) {
+	forward(dir, map[string]bool{}, emit)
+}
+
+// forward emits each report once. In sent are those whose file could not be removed.
+func forward(dir string, sent map[string]bool, emit func(eventType string, data map[string]any)) {
 	at := filepath.Join(folder(dir), reportsName)
 	entries, _ := os.ReadDir(at) // sorted; without the folder there are none
 	for _, e := range entries {
 		path := filepath.Join(at, e.Name())
-		var s stored
-		if !strings.HasSuffix(path, ".json") { // not written to its end
+		if sent[path] || !e.Type().IsRegular() || !strings.HasSuffix(path, ".json") { // or it is not written to its end
 			continue
 		}
-		if statefile.Load(path, &s) && s.Type != "" {
+		var s stored
+		if statefile.Load(path, &s) && own(s.Type) {
 			emit(s.Type, s.Data)
 		}
-		_ = os.Remove(path)
+		if os.Remove(path) != nil {
+			sent[path] = true
+		}
 	}
+}
+
+// own reports whether an event type is one of the hook.
+func own(eventType string) bool {
+	return eventType == event.AgentToolRefused || eventType == event.AgentToolAllowed || eventType == event.AgentToolUnchecked
 }
 
 // idForm is the form of the ID of a refusal: the digest of the call, and a random suffix.

@@ -1,0 +1,42 @@
+package hook
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/event"
+)
+
+// An agent can write any file into the folder of the reports.
+func TestForward_EmitsOwnEventsOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, Open(dir, Limits{}))
+	at := filepath.Join(folder(dir), reportsName)
+	for name, text := range map[string]string{"1.json": `{"type": "agent.completed"}`, "2.json": `{"type": "agent.tool_refused"}`, "3.json": "{"} {
+		require.NoError(t, os.WriteFile(filepath.Join(at, name), []byte(text), 0o600))
+	}
+	require.NoError(t, syscall.Mkfifo(filepath.Join(at, "4.json"), 0o600))
+	var emitted []string
+	sent := map[string]bool{}
+	again := func() { forward(dir, sent, func(kind string, _ map[string]any) { emitted = append(emitted, kind) }) }
+	again()
+	again()
+	require.Equal(t, []string{event.AgentToolRefused}, emitted)
+	require.Empty(t, sent)
+
+	kept, text := filepath.Join(at, "5.json"), []byte(`{"type": "agent.tool_refused"}`)
+	require.NoError(t, os.WriteFile(kept, text, 0o600))
+	forward(dir, sent, func(string, map[string]any) { // so that the file cannot be removed
+		require.NoError(t, os.Remove(kept))
+		require.NoError(t, os.MkdirAll(filepath.Join(kept, "x"), 0o700))
+	})
+	require.NoError(t, os.RemoveAll(kept))
+	require.NoError(t, os.WriteFile(kept, text, 0o600))
+	again()
+	require.Len(t, emitted, 1)
+}
