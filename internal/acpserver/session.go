@@ -126,8 +126,11 @@ func (s *session) cancel() {
 func (t *turn) cancelled() bool { return t.untouched.Err() != nil && t.ctx.Err() == nil }
 
 // connect opens the connection to omoi, whose address may have changed since the turn before.
-func (s *session) connect() (err error) {
-	s.api, err = s.API()
+func (s *session) connect() error {
+	api, err := s.API()
+	if err == nil {
+		s.api = api
+	}
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	apiclient "github.com/omoi-dev/omoi/api/client"
+	"github.com/omoi-dev/omoi/internal/devstack"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -49,7 +51,9 @@ func (r *rig) editorWith(cwd, content string, args ...string) *editor {
 	require.NoError(r.t, os.WriteFile(file, []byte(content), 0o600))
 	e := &editor{rig: r, cwd: cwd}
 	e.cmd = exec.CommandContext(r.t.Context(), r.program(), append(append([]string{"acp"}, args...), file)...)
-	e.cmd.Env, e.cmd.Dir, e.cmd.Stderr = environ(r.env), r.dir, os.Stderr
+	env := maps.Clone(r.env)
+	delete(env, "OMOI_API_URL") // dev.json has it
+	e.cmd.Env, e.cmd.Dir, e.cmd.Stderr = environ(env), r.dir, os.Stderr
 	out, err := e.cmd.StdoutPipe()
 	require.NoError(r.t, err)
 	e.input, err = e.cmd.StdinPipe()
@@ -205,6 +209,7 @@ func (e *editor) WaitForTerminalExit(context.Context, acp.WaitForTerminalExitReq
 func TestACP(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil).up()
+	r.serves()
 	clone := r.clone(r.repo())
 	r.asks(clone)
 	r.stops(clone)
@@ -212,6 +217,12 @@ func TestACP(t *testing.T) {
 	r.breaks(clone)
 	r.misspeaks(clone)
 	r.noLeaks()
+}
+
+// serves writes dev.json, as omoi dev does.
+func (r *rig) serves() {
+	r.t.Helper()
+	require.NoError(r.t, devstack.WriteInfo(r.env["OMOI_HOME"], devstack.Info{APIURL: r.env["OMOI_API_URL"]}))
 }
 
 func (r *rig) tasks() int { return r.count(`SELECT count(*) FROM tasks`) }
@@ -322,10 +333,12 @@ func (r *rig) breaks(cwd string) {
 	walked := made.Items[0]
 	r.pass(walked, "go1")
 	r.eventually("step 2", e.shows("agent: step 2"))
+	require.NoError(t, devstack.RetireInfo(r.env["OMOI_HOME"])) // as omoi dev does when it stops
 	r.kill("api")
 	r.pass(walked, "go2")
 	r.startAPI()
 	r.eventually("step 3", e.shows("agent: step 3"))
+	r.serves()
 	r.pass(walked, "go3")
 	r.eventually("the end", e.shows("is completed"))
 	got := e.take()
