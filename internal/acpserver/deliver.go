@@ -67,9 +67,9 @@ func (s *session) create(ctx context.Context, p prompt) error {
 }
 
 // comment gives a prompt to an ended task: a failed or cancelled one gets its next attempt, and a completed one a task that continues
-// it. A reviewed one gets a revision.
+// it. A reviewed one gets a revision. The key differs from that of a message, which has another body.
 func (s *session) comment(ctx context.Context, p prompt) error {
-	out, _, err := s.api.Comment(ctx, s.task(), client.Comments{Text: p.text}, p.key)
+	out, _, err := s.api.Comment(ctx, s.task(), client.Comments{Text: p.text}, p.key+"-comment")
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (s *session) next(id string) {
 }
 
 // answered reports whether the agent has answered the newest message, or has read it if the task is over. A message that no agent will
-// read becomes unsent again.
+// read becomes unsent again, with a key of its own.
 func (s *session) answered(ctx context.Context, over bool) (bool, error) {
 	if s.pending.id == "" {
 		return true, nil
@@ -119,7 +119,8 @@ func (s *session) answered(ctx context.Context, over bool) (bool, error) {
 		s.pending = message{}
 		return true, nil
 	case m.State == client.MessageExpired, m.State == client.MessageRejected:
-		s.unsent, s.pending = append([]prompt{s.pending.prompt}, s.unsent...), message{}
+		p := s.pending.prompt
+		s.unsent, s.pending = append([]prompt{{p.text, p.key + "-again"}}, s.unsent...), message{}
 	}
 	return false, nil
 }

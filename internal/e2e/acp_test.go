@@ -214,6 +214,7 @@ func TestACP(t *testing.T) {
 	r.asks(clone)
 	r.stops(clone)
 	r.interrupts(clone)
+	r.ignores(clone)
 	r.breaks(clone)
 	r.misspeaks(clone)
 	r.noLeaks()
@@ -309,6 +310,33 @@ func (r *rig) interrupts(cwd string) {
 	require.Contains(t, r.gitIn(got.Repo, "show", *got.Branch+":got"), "Use tabs")
 }
 
+// ignores sends a prompt to an agent that reads no messages. A task that continues its work gets the text.
+func (r *rig) ignores(cwd string) {
+	t := r.t
+	t.Helper()
+	e := r.editor(cwd, `{"say":"Working"}`, `{"bash":"until [ -e go ]; do sleep 0.05; done"}`, `{"commit":"Work"}`)
+	session, before := e.open(), r.tasks()
+	e.later(session, "Work")
+	r.eventually("the command runs", e.shows("in_progress"))
+	stop := e.later(session, "Then paint")
+	r.eventually("a message", r.has(`SELECT count(*) FROM messages WHERE content = 'Then paint' AND state = 'accepted'`))
+	r.pass(r.only(), "go")
+	require.Equal(t, acp.StopReasonEndTurn, <-stop)
+	require.Equal(t, before+2, r.tasks())
+	require.Equal(t, 1, r.count(`SELECT count(*) FROM tasks WHERE description LIKE '%Then paint%' AND status = 'completed'`))
+}
+
+// only returns the only running task.
+func (r *rig) only() task.Task {
+	r.t.Helper()
+	open, err := r.api.Tasks(r.t.Context(), apiclient.TaskFilter{Group: string(task.GroupRunning)})
+	require.NoError(r.t, err)
+	require.Len(r.t, open.Items, 1)
+	return open.Items[0]
+}
+
+func (r *rig) has(query string) func() bool { return func() bool { return r.count(query) == 1 } }
+
 // breaks kills omoi acp, and then the server, while an agent works.
 func (r *rig) breaks(cwd string) {
 	t := r.t
@@ -327,10 +355,7 @@ func (r *rig) breaks(cwd string) {
 	e = r.editor(cwd, steps...)
 	e.load(session)
 	require.Equal(t, 1, strings.Count(strings.Join(e.take(), "\n"), "agent: step 1"))
-	made, err := r.api.Tasks(t.Context(), apiclient.TaskFilter{Group: string(task.GroupRunning)})
-	require.NoError(t, err)
-	require.Len(t, made.Items, 1)
-	walked := made.Items[0]
+	walked := r.only()
 	r.pass(walked, "go1")
 	r.eventually("step 2", e.shows("agent: step 2"))
 	require.NoError(t, devstack.RetireInfo(r.env["OMOI_HOME"])) // as omoi dev does when it stops
