@@ -75,7 +75,7 @@ func (s *session) comment(ctx context.Context, p prompt) error {
 	}
 	switch {
 	case out.MessageID != "":
-		s.pending, s.own[out.MessageID] = message{p, out.MessageID}, true
+		s.pending, s.own[out.MessageID] = append(s.pending, message{p, out.MessageID}), true
 	case out.TaskID != s.task():
 		s.next(out.TaskID)
 		s.thought("A new task continues the branch. Next: omoi show %s", out.TaskID)
@@ -92,7 +92,7 @@ func (s *session) tell(ctx context.Context, t client.Task, p prompt) (bool, erro
 		return false, nil
 	}
 	if err == nil {
-		s.pending, s.own[sent.MessageID] = message{p, sent.MessageID}, true
+		s.pending, s.own[sent.MessageID] = append(s.pending, message{p, sent.MessageID}), true
 		s.thought("Message %s is accepted. Next: omoi message %[1]s", sent.MessageID)
 	}
 	return err == nil, err
@@ -104,31 +104,30 @@ func (s *session) next(id string) {
 	s.restart()
 }
 
-// answered reports whether the agent has answered the newest message, or has read it if the task is over. A message that no agent will
-// read becomes unsent again, with a key of its own.
+// answered reports whether the agent has answered all messages, or has read them if the task is over. Messages that no agent will read
+// become unsent again, with keys of their own.
 func (s *session) answered(ctx context.Context, over bool) (bool, error) {
-	if s.pending.id == "" {
-		return true, nil
+	var open []message
+	var unread []prompt
+	for _, p := range s.pending {
+		m, err := s.api.Message(ctx, p.id, 0)
+		switch {
+		case err != nil:
+			return false, err
+		case m.State == client.MessageExpired, m.State == client.MessageRejected:
+			unread = append(unread, prompt{p.text, p.key + "-again"})
+		case m.State != client.MessageAnswered && (!over || m.State != client.MessageAcknowledged):
+			open = append(open, p)
+		}
 	}
-	m, err := s.api.Message(ctx, s.pending.id, 0)
-	if err != nil {
-		return false, err
-	}
-	switch {
-	case m.State == client.MessageAnswered, over && m.State == client.MessageAcknowledged:
-		s.pending = message{}
-		return true, nil
-	case m.State == client.MessageExpired, m.State == client.MessageRejected:
-		p := s.pending.prompt
-		s.unsent, s.pending = append([]prompt{{p.text, p.key + "-again"}}, s.unsent...), message{}
-	}
-	return false, nil
+	s.pending, s.unsent = open, append(unread, s.unsent...)
+	return len(open) == 0, nil
 }
 
 // halt stops the agent: an interrupt, after which the task waits for the next prompt; without a running agent a cancel, after which a
 // prompt retries the task.
 func (s *session) halt(ctx context.Context) error {
-	s.unsent, s.pending = nil, message{}
+	s.unsent, s.pending = nil, nil
 	if s.task() == "" {
 		return nil
 	}

@@ -28,7 +28,7 @@ type session struct {
 	api     *client.Client
 	newest  *turn           // of the reader
 	unsent  []prompt        // prompts that no agent has yet
-	pending message         // newest message to the agent, until it is answered
+	pending []message       // messages to agents, until they are answered
 	taken   map[string]bool // prompts by request, so that a repeated one has no effect
 	reader
 }
@@ -40,7 +40,7 @@ type prompt struct{ text, key string }
 type message struct {
 	prompt
 
-	id string // empty: none
+	id string
 }
 
 func (s *server) session(id string, k kept) *session {

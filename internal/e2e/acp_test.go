@@ -310,7 +310,7 @@ func (r *rig) interrupts(cwd string) {
 	require.Contains(t, r.gitIn(got.Repo, "show", *got.Branch+":got"), "Use tabs")
 }
 
-// ignores sends a prompt to an agent that reads no messages. A task that continues its work gets the text.
+// ignores sends prompts to an agent that reads no messages. Tasks that continue its work get the texts in order.
 func (r *rig) ignores(cwd string) {
 	t := r.t
 	t.Helper()
@@ -318,12 +318,16 @@ func (r *rig) ignores(cwd string) {
 	session, before := e.open(), r.tasks()
 	e.later(session, "Work")
 	r.eventually("the command runs", e.shows("in_progress"))
-	stop := e.later(session, "Then paint")
+	e.later(session, "Then paint")
 	r.eventually("a message", r.has(`SELECT count(*) FROM messages WHERE content = 'Then paint' AND state = 'accepted'`))
+	stop := e.later(session, "Then dry it")
+	r.eventually("another one", r.has(`SELECT count(*) FROM messages WHERE content = 'Then dry it' AND state = 'accepted'`))
 	r.pass(r.only(), "go")
 	require.Equal(t, acp.StopReasonEndTurn, <-stop)
-	require.Equal(t, before+2, r.tasks())
-	require.Equal(t, 1, r.count(`SELECT count(*) FROM tasks WHERE description LIKE '%Then paint%' AND status = 'completed'`))
+	require.Equal(t, before+3, r.tasks())
+	for _, text := range []string{"Then paint", "Then dry it"} {
+		require.Equal(t, 1, r.count(`SELECT count(*) FROM tasks WHERE strpos(split_part(description, 'What was asked first', 1), $1) > 0 AND status = 'completed'`, text))
+	}
 }
 
 // only returns the only running task.
