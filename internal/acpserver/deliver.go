@@ -7,6 +7,7 @@ import (
 
 	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -104,9 +105,9 @@ func (s *session) next(id string) {
 	s.restart()
 }
 
-// answered reports whether the agent has answered all messages, or has read them if the task is over. Messages that no agent will read
-// become unsent again, with keys of their own.
-func (s *session) answered(ctx context.Context, over bool) (bool, error) {
+// answered reports whether agents have answered all messages. Of an agent that has ended, a message that it got counts. Messages that no
+// agent will read become unsent again, with keys of their own.
+func (s *session) answered(ctx context.Context, t client.Task) (bool, error) {
 	var open []message
 	var unread []prompt
 	for _, p := range s.pending {
@@ -116,12 +117,17 @@ func (s *session) answered(ctx context.Context, over bool) (bool, error) {
 			return false, err
 		case m.State == client.MessageExpired, m.State == client.MessageRejected:
 			unread = append(unread, prompt{p.text, p.key + "-again"})
-		case m.State != client.MessageAnswered && (!over || m.State != client.MessageAcknowledged):
+		case m.State != client.MessageAnswered && (!m.Settled() || runsIn(t, m.SandboxID)):
 			open = append(open, p)
 		}
 	}
 	s.pending, s.unsent = open, append(unread, s.unsent...)
 	return len(open) == 0, nil
+}
+
+// runsIn reports whether the agent of a task runs in a sandbox.
+func runsIn(t client.Task, sandboxID string) bool {
+	return t.Status == task.StatusRunning && task.Deref(t.SandboxID) == sandboxID
 }
 
 // halt stops the agent: an interrupt, after which the task waits for the next prompt; without a running agent a cancel, after which a
@@ -160,5 +166,5 @@ func reviewed(t client.Task) bool {
 
 // needsUser reports whether the task continues only after an action of the user.
 func needsUser(t client.Task) bool {
-	return t.Status == task.StatusPending && t.Blocked == task.BlockedSuspended || t.Group == task.GroupNeedsYou
+	return t.Status == task.StatusPending && t.Blocked == task.BlockedSuspended || t.Group == task.GroupNeedsYou || explain.OutOfBudget(t)
 }

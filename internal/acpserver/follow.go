@@ -65,6 +65,9 @@ func (s *session) watch(ctx, sending context.Context) error {
 			rests, delay, err = s.state(ctx, page.NextCursor == nil)
 			return err
 		})
+		if err == nil && !rests && page.NextCursor == nil { // the server does not wait for events of an ended task
+			err = wait.For(ctx, waitQueued)
+		}
 		if err != nil {
 			return err
 		}
@@ -100,7 +103,7 @@ func (s *session) state(ctx context.Context, last bool) (rests bool, delay time.
 		return false, 0, err
 	}
 	over := last && t.Status.Final() && t.PendingCommand == nil
-	answered, err := s.answered(ctx, over)
+	answered, err := s.answered(ctx, t)
 	switch {
 	case err != nil:
 		return false, 0, err
