@@ -25,17 +25,20 @@ const (
 	waitWorking = 20 * time.Second // the server answers when an event arrives
 	outageLimit = 2 * time.Minute  // maximum outage of the server
 	outagePause = time.Second
+	answerLimit = waitWorking + time.Minute // maximum time of a request
 )
 
 // follow reports events until the task ends or waits for the user. After a cancel it stops the agent first.
 func (s *session) follow(t *turn) (stop string, err error) {
-	if err = s.watch(t.untouched, t.server); !t.cancelled() {
+	sending, done := wait.Outlast(t.untouched, cancelLimit)
+	defer done()
+	if err = s.watch(t.untouched, sending); !t.cancelled() {
 		return stopEnd, err
 	}
-	defer time.AfterFunc(cancelLimit, t.stop).Stop()
-	err = s.persist(t.ctx, func() error { return s.halt(t.ctx) })
+	defer context.AfterFunc(sending, t.stop)()
+	err = s.persist(t.ctx, t.ctx, s.halt)
 	if err == nil && s.task() != "" {
-		err = s.watch(t.ctx, t.server)
+		err = s.watch(t.ctx, sending)
 	}
 	if err != nil {
 		s.said("The task may continue: omoi has not seen the agent stop. Next: omoi show %s", s.task())
@@ -44,11 +47,11 @@ func (s *session) follow(t *turn) (stop string, err error) {
 }
 
 // watch delivers prompts and reports events until the task ends or waits for the user, and then says why. sending is the context of
-// deliveries, which must not be cut.
+// deliveries, which may finish.
 func (s *session) watch(ctx, sending context.Context) error {
 	var delay time.Duration
 	for rests := false; ; {
-		if err := s.persist(ctx, func() error { return s.deliver(sending) }); err != nil {
+		if err := s.persist(ctx, sending, s.deliver); err != nil {
 			return err
 		}
 		page, fresh, err := s.page(ctx, s.task(), delay)
@@ -61,7 +64,7 @@ func (s *session) watch(ctx, sending context.Context) error {
 			rests, delay = false, waitWorking
 			continue
 		}
-		err = s.persist(ctx, func() (err error) {
+		err = s.persist(ctx, ctx, func(ctx context.Context) (err error) {
 			rests, delay, err = s.state(ctx, page.NextCursor == nil)
 			return err
 		})
@@ -76,7 +79,7 @@ func (s *session) watch(ctx, sending context.Context) error {
 
 // page reports the events of a task after the last reported one, and returns their number without heartbeats.
 func (s *session) page(ctx context.Context, id string, delay time.Duration) (page client.TaskEventList, fresh int, err error) {
-	err = s.persist(ctx, func() (err error) {
+	err = s.persist(ctx, ctx, func(ctx context.Context) (err error) {
 		page, err = s.api.Events(ctx, id, s.cursor, delay)
 		return err
 	})
@@ -151,10 +154,11 @@ func (s *session) conclude(ctx context.Context) error {
 	return nil
 }
 
-// persist repeats a request that the server does not answer for less than [outageLimit]. Without a task there is nothing to wait for.
-func (s *session) persist(ctx context.Context, do func() error) error {
+// persist repeats a request that the server does not answer for less than [outageLimit]. sending is the context of the request. Without
+// a task there is nothing to wait for.
+func (s *session) persist(ctx, sending context.Context, do func(context.Context) error) error {
 	for {
-		err := do()
+		err := limited(sending, do)
 		if task.CodeOf(err) != task.CodeUnavailable || ctx.Err() != nil || s.task() == "" && client.NotSent(err) {
 			s.down = time.Time{}
 			return err
@@ -171,6 +175,17 @@ func (s *session) persist(ctx context.Context, do func() error) error {
 		}
 		_ = s.connect() // omoi dev may have another address after its restart
 	}
+}
+
+// limited cuts requests that the server does not answer.
+func limited(ctx context.Context, do func(context.Context) error) error {
+	limit, done := context.WithTimeout(ctx, answerLimit)
+	defer done()
+	err := do(limit)
+	if err != nil && limit.Err() != nil && ctx.Err() == nil {
+		return task.Errorf(task.CodeUnavailable, "The server did not answer within %s. Next: omoi doctor", answerLimit).WithCause(err)
+	}
+	return err
 }
 
 // replay reports all tasks of the session from the beginning, and reports whether the last one is open.

@@ -113,7 +113,7 @@ func (s *session) begin(ctx context.Context, do func(*turn)) {
 	})
 }
 
-// cancelLimit is how long a cancelled turn waits until the agent has stopped.
+// cancelLimit is how long a cancelled turn waits until its requests have ended and the agent has stopped.
 const cancelLimit = 15 * time.Second
 
 // cancel stops the agent, as far as there is a turn.
