@@ -46,10 +46,22 @@ func (s *session) give(ctx context.Context, p prompt) (bool, error) {
 	case works(t):
 		return s.tell(ctx, t, p)
 	case needsUser(t) && t.PendingCommand == nil:
-		_, _, err = s.api.Retry(ctx, t.ID, "A user continues in the editor.")
-		return false, err
+		return false, s.resume(ctx, t)
 	}
 	return false, nil
+}
+
+// resume retries a suspended task, once for a prompt.
+func (s *session) resume(ctx context.Context, t client.Task) error {
+	if s.unsent[0].resumed {
+		return task.Errorf(task.CodeConflict, "%s Next: omoi why %s", t.Why, render.Name(t.Key, t.ID))
+	}
+	_, _, err := s.api.Retry(ctx, t.ID, "A user continues in the editor.")
+	if err != nil && task.CodeOf(err) != task.CodeConflict {
+		return err
+	}
+	s.unsent[0].resumed = true // after a conflict, the task has another state, or needs more than a retry
+	return nil
 }
 
 // create creates the first task of the session.
@@ -116,7 +128,7 @@ func (s *session) answered(ctx context.Context, t client.Task) (bool, error) {
 		case err != nil:
 			return false, err
 		case m.State == client.MessageExpired, m.State == client.MessageRejected:
-			unread = append(unread, prompt{p.text, p.key + "-again"})
+			unread = append(unread, prompt{text: p.text, key: p.key + "-again"})
 		case m.State != client.MessageAnswered && (!m.Settled() || runsIn(t, m.SandboxID)):
 			open = append(open, p)
 		}

@@ -34,7 +34,10 @@ type session struct {
 }
 
 // prompt is a text of the user with its idempotency key.
-type prompt struct{ text, key string }
+type prompt struct {
+	text, key string
+	resumed   bool // the suspended task was retried for this prompt
+}
 
 // message is a prompt that was sent to a running agent.
 type message struct {
@@ -155,7 +158,7 @@ func (s *session) prompt(t *turn, request, text string) (stop string, err error)
 	}
 	if again := request + " " + text; !s.taken[again] {
 		s.taken[again] = true
-		s.unsent = append(s.unsent, prompt{text, s.key(text)})
+		s.unsent = append(s.unsent, prompt{text: text, key: s.key(text)})
 	}
 	s.last = ""
 	stop, err = s.follow(t)
