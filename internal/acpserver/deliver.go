@@ -143,23 +143,26 @@ func runsIn(t client.Task, sandboxID string) bool {
 }
 
 // halt stops the agent: an interrupt, after which the task waits for the next prompt; without a running agent a cancel, after which a
-// prompt retries the task.
-func (s *session) halt(ctx context.Context) error {
-	s.unsent, s.pending = nil, nil
+// prompt retries the task. key is the idempotency key of the interrupt.
+func (s *session) halt(ctx context.Context, key string) error {
+	s.unsent = nil
 	if s.task() == "" {
 		return nil
 	}
 	t, err := s.api.Task(ctx, s.task())
 	switch {
-	case err != nil || t.Status.Final() || needsUser(t):
+	case err != nil || t.Status.Final() || needsUser(t) && (len(s.pending) == 0 || !works(t)):
 	case works(t):
 		in := client.CreateMessageRequest{Content: "The user stopped you in the editor.", Type: client.MessageInterrupt}
-		_, err = s.api.SendMessage(ctx, *t.SandboxID, in, task.NewID())
+		_, err = s.api.SendMessage(ctx, *t.SandboxID, in, key)
 	default:
 		_, _, err = s.api.Cancel(ctx, t.ID, "A user stopped the task in the editor.")
 	}
 	if code := task.CodeOf(err); code == task.CodeConflict || code == task.CodeGone {
-		return nil // the agent has ended
+		err = nil // the agent has ended
+	}
+	if err == nil {
+		s.pending = nil
 	}
 	return err
 }

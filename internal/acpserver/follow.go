@@ -36,11 +36,12 @@ func (s *session) follow(t *turn) (stop string, err error) {
 		return stopEnd, err
 	}
 	defer context.AfterFunc(sending, t.stop)()
-	err = s.persist(t.ctx, t.ctx, s.halt)
+	key := task.NewID()
+	err = s.persist(sending, sending, func(ctx context.Context) error { return s.halt(ctx, key) })
 	if err == nil && s.task() != "" {
 		err = s.watch(t.ctx, sending)
 	}
-	if err != nil {
+	if err != nil && (sending.Err() != nil || t.ctx.Err() == nil) { // else the next prompt follows the task
 		s.said("The task may continue: omoi has not seen the agent stop. Next: omoi show %s", s.task())
 	}
 	return stopCancelled, nil

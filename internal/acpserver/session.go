@@ -3,6 +3,7 @@ package acpserver
 import (
 	"cmp"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -93,7 +94,7 @@ type turn struct {
 	ctx       context.Context    //nolint:containedctx // a turn is a context with more
 	stop      context.CancelFunc // a newer turn takes over
 	untouched context.Context    //nolint:containedctx // ends when the user cancels the turn
-	cancel    context.CancelFunc
+	cancel    context.CancelCauseFunc
 	over      chan struct{}
 	server    context.Context //nolint:containedctx // of requests that a newer turn must not cut
 }
@@ -103,7 +104,7 @@ func (s *session) begin(ctx context.Context, do func(*turn)) {
 	before := s.newest
 	t := &turn{over: make(chan struct{}), server: ctx}
 	t.ctx, t.stop = context.WithCancel(ctx)
-	t.untouched, t.cancel = context.WithCancel(t.ctx)
+	t.untouched, t.cancel = context.WithCancelCause(t.ctx)
 	s.newest = t
 	s.work.Go(func() {
 		defer t.stop()
@@ -122,11 +123,14 @@ const cancelLimit = 15 * time.Second
 // cancel stops the agent, as far as there is a turn.
 func (s *session) cancel() {
 	if t := s.newest; t != nil {
-		t.cancel()
+		t.cancel(errCancelled)
 	}
 }
 
-func (t *turn) cancelled() bool { return t.untouched.Err() != nil && t.ctx.Err() == nil }
+var errCancelled = errors.New("cancelled by the user")
+
+// cancelled reports whether the user cancelled the turn, perhaps before a newer one took over.
+func (t *turn) cancelled() bool { return errors.Is(context.Cause(t.untouched), errCancelled) }
 
 // connect opens the connection to omoi, whose address may have changed since the turn before.
 func (s *session) connect() error {
