@@ -30,6 +30,8 @@ func TestSettle_CountsTokensOnce(t *testing.T) {
 		require.True(t, ok)
 		r := newRecorder(t.Context(), env, d, &place{}, continuous.Limits{})
 		r.settle(&answer{Usage: &usage{Input: 4000}}, false)
+		r.settle(&answer{}, false)
+		require.InDelta(t, 4000, r.place.Spent.Input, 0, "a turn without usage")
 		r.settle(&answer{Usage: &usage{Input: 5000}}, false)
 		r.begin()
 		r.settle(&answer{Usage: &usage{Input: 500}}, false)

@@ -290,11 +290,10 @@ func (r *recorder) settle(a *answer, partial bool) {
 	used := r.used
 	if a != nil {
 		r.place.Model = cmp.Or(a.model(), r.place.Model)
-		if u := a.used(); u != nil {
+		if u := a.used(); u != nil && r.dialect.SumsTokens {
+			used, r.sum = u.since(r.sum), *u
+		} else if u != nil {
 			used = *u
-		}
-		if r.dialect.SumsTokens {
-			used, r.sum = used.since(r.sum), used
 		}
 		if f := a.Meta.JetBrains.Air.Failure; f != nil {
 			r.turn.failure = f
