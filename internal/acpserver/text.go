@@ -1,6 +1,7 @@
 package acpserver
 
 import (
+	"net/url"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/task"
@@ -21,15 +22,16 @@ type block struct {
 // own.
 func textOf(prompt []block, folder string) (string, error) {
 	var b strings.Builder
-	place := func(uri string) string { return strings.TrimPrefix(uri, "file://"+strings.TrimSuffix(folder, "/")+"/") }
 	for _, part := range prompt {
 		switch {
 		case part.Type == "text":
 			b.WriteString(part.Text)
 		case part.Type == "resource_link":
-			b.WriteString(place(part.URI))
+			b.WriteString(place(part.URI, folder))
 		case part.Type == "resource" && part.Resource.Text != nil:
-			b.WriteString("\n\n" + place(part.Resource.URI) + ":\n```\n" + strings.TrimSuffix(*part.Resource.Text, "\n") + "\n```\n")
+			b.WriteString("\n\n" + place(part.Resource.URI, folder) + ":\n```\n" + strings.TrimSuffix(*part.Resource.Text, "\n") + "\n```\n")
+		case part.Type == "resource":
+			b.WriteString("\n\nThe attachment " + place(part.Resource.URI, folder) + " is left out: it is not a text.\n")
 		default:
 			return "", task.Errorf(task.CodeInvalid, "A prompt cannot contain a part of type %q: omoi gives agents texts and links.", part.Type)
 		}
@@ -39,4 +41,17 @@ func textOf(prompt []block, folder string) (string, error) {
 		return "", task.Errorf(task.CodeInvalid, "The prompt is empty: expected a text.")
 	}
 	return text, nil
+}
+
+// place returns the path of a file below the folder relative to it, the absolute path of another file, or the link itself.
+func place(link, folder string) string {
+	u, err := url.Parse(link)
+	if err != nil || u.Scheme != "file" {
+		return link
+	}
+	path := strings.TrimPrefix(u.Path, strings.TrimSuffix(folder, "/")+"/")
+	if u.Fragment != "" {
+		path += "#" + u.Fragment // for example lines
+	}
+	return path
 }
