@@ -131,7 +131,7 @@ func (s *session) explain(t client.Task) {
 
 // conclude says how a task ended, or what it waits for.
 func (s *session) conclude(ctx context.Context) error {
-	t, err := s.api.Task(ctx, s.task())
+	t, err := s.read(ctx, s.task())
 	if err != nil {
 		return err
 	}
@@ -153,6 +153,15 @@ func (s *session) conclude(ctx context.Context) error {
 		s.said("The agent waits for your message.")
 	}
 	return nil
+}
+
+// read returns a task.
+func (s *session) read(ctx context.Context, id string) (t client.Task, err error) {
+	err = s.persist(ctx, ctx, func(ctx context.Context) (err error) {
+		t, err = s.api.Task(ctx, id)
+		return err
+	})
+	return t, err
 }
 
 // persist repeats a request that the server does not answer for less than [outageLimit]. sending is the context of the request. Without
@@ -192,7 +201,7 @@ func limited(ctx context.Context, do func(context.Context) error) error {
 // replay reports all tasks of the session from the beginning, and reports whether the last one is open.
 func (s *session) replay(ctx context.Context) (open bool, err error) {
 	for i, id := range s.Tasks {
-		t, err := s.api.Task(ctx, id)
+		t, err := s.read(ctx, id)
 		if task.CodeOf(err) == task.CodeNotFound {
 			err = fmt.Errorf("no session or task has the ID %s. Next: omoi ps", id)
 		}

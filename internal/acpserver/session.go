@@ -147,6 +147,9 @@ func (s *session) load(t *turn, answer func(error)) {
 	if err == nil {
 		open, err = s.replay(t.ctx)
 	}
+	if err != nil {
+		s.restart() // the reader may be in the middle of another task
+	}
 	if answer(err); err != nil || !open {
 		return
 	}
