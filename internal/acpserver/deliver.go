@@ -25,9 +25,7 @@ func (s *session) deliver(ctx context.Context) error {
 			return err
 		}
 		s.unsent, s.Prompts = s.unsent[1:], s.Prompts+1
-		if err := s.save(); err != nil {
-			return err
-		}
+		s.keep()
 	}
 	return nil
 }
@@ -64,14 +62,21 @@ func (s *session) resume(ctx context.Context, t client.Task) error {
 	return nil
 }
 
-// create creates the first task of the session.
+// create creates the first task of the session. Until it is known whether the server has created it, the prompt stays open.
 func (s *session) create(ctx context.Context, p prompt) error {
-	in, err := s.Request(ctx, s.Cwd, p.text)
+	in, err := s.Request(ctx, s.Cwd, p.Text)
 	if err != nil {
 		return err
 	}
-	t, _, err := s.api.CreateTask(ctx, in, p.key)
+	s.Open = &p
+	s.keep()
+	t, _, err := s.api.CreateTask(ctx, in, p.Key)
+	if err != nil && (ctx.Err() != nil || task.CodeOf(err) == task.CodeUnavailable && !client.NotSent(err)) {
+		return err
+	}
+	s.Open = nil
 	if err != nil {
+		s.keep()
 		return err
 	}
 	s.next(t.ID)
@@ -82,7 +87,7 @@ func (s *session) create(ctx context.Context, p prompt) error {
 // comment gives a prompt to an ended task: a failed or cancelled one gets its next attempt, and a completed one a task that continues
 // it. A reviewed one gets a revision. The key differs from that of a message, which has another body.
 func (s *session) comment(ctx context.Context, p prompt) error {
-	out, _, err := s.api.Comment(ctx, s.task(), client.Comments{Text: p.text}, p.key+"-comment")
+	out, _, err := s.api.Comment(ctx, s.task(), client.Comments{Text: p.Text}, p.Key+"-comment")
 	if err != nil {
 		return err
 	}
@@ -100,7 +105,7 @@ func (s *session) comment(ctx context.Context, p prompt) error {
 
 // tell sends a prompt to the running agent. An agent that does not listen is about to end: then the ended task gets the prompt.
 func (s *session) tell(ctx context.Context, t client.Task, p prompt) (bool, error) {
-	sent, err := s.api.SendMessage(ctx, *t.SandboxID, client.CreateMessageRequest{Content: p.text}, p.key)
+	sent, err := s.api.SendMessage(ctx, *t.SandboxID, client.CreateMessageRequest{Content: p.Text}, p.Key)
 	if code := task.CodeOf(err); code == task.CodeConflict || code == task.CodeGone {
 		return false, nil
 	}
@@ -115,6 +120,7 @@ func (s *session) tell(ctx context.Context, t client.Task, p prompt) (bool, erro
 func (s *session) next(id string) {
 	s.Tasks = append(s.Tasks, id)
 	s.restart()
+	s.keep()
 }
 
 // answered reports whether agents have answered all messages. Of an agent that has ended, a message that it got counts. Messages that no
@@ -128,7 +134,7 @@ func (s *session) answered(ctx context.Context, t client.Task) (bool, error) {
 		case err != nil:
 			return false, err
 		case m.State == client.MessageExpired, m.State == client.MessageRejected:
-			unread = append(unread, prompt{text: p.text, key: p.key + "-again"})
+			unread = append(unread, prompt{Text: p.Text, Key: p.Key + "-again"})
 		case m.State != client.MessageAnswered && (!m.Settled() || runsIn(t, m.SandboxID)):
 			open = append(open, p)
 		}
@@ -146,6 +152,11 @@ func runsIn(t client.Task, sandboxID string) bool {
 // prompt retries the task. key is the idempotency key of the interrupt.
 func (s *session) halt(ctx context.Context, key string) error {
 	s.unsent = nil
+	if s.Open != nil {
+		if err := s.create(ctx, *s.Open); err != nil && s.Open != nil {
+			return err
+		}
+	}
 	if s.task() == "" {
 		return nil
 	}

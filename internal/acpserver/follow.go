@@ -42,7 +42,7 @@ func (s *session) follow(t *turn) (stop string, err error) {
 		err = s.watch(t.ctx, sending)
 	}
 	if err != nil && (sending.Err() != nil || t.ctx.Err() == nil) { // else the next prompt follows the task
-		s.said("The task may continue: omoi has not seen the agent stop. Next: omoi show %s", s.task())
+		s.said("The task may continue: omoi has not seen the agent stop. Next: omoi ps")
 	}
 	return stopCancelled, nil
 }
@@ -200,6 +200,9 @@ func limited(ctx context.Context, do func(context.Context) error) error {
 
 // replay reports all tasks of the session from the beginning, and reports whether the last one is open.
 func (s *session) replay(ctx context.Context) (open bool, err error) {
+	if open = s.Open != nil; open {
+		s.chunk(userChunk, s.Open.Text)
+	}
 	for i, id := range s.Tasks {
 		t, err := s.read(ctx, id)
 		if task.CodeOf(err) == task.CodeNotFound {

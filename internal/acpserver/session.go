@@ -18,6 +18,7 @@ type kept struct {
 	Cwd     string   `json:"cwd"`
 	Tasks   []string `json:"tasks"`   // the last one is open, or ended last
 	Prompts int      `json:"prompts"` // prompts that reached a task
+	Open    *prompt  `json:"open"`    // prompt for which the server may have created the first task
 }
 
 // session is a conversation of the editor. Its fields belong to the newest turn; see [session.begin].
@@ -36,8 +37,9 @@ type session struct {
 
 // prompt is a text of the user with its idempotency key.
 type prompt struct {
-	text, key string
-	resumed   bool // the suspended task was retried for this prompt
+	Text    string `json:"text"`
+	Key     string `json:"key"`
+	resumed bool   // the suspended task was retried for this prompt
 }
 
 // message is a prompt that was sent to a running agent.
@@ -79,6 +81,13 @@ func (s *session) save() error {
 		return err
 	}
 	return statefile.Save(s.file(s.id), s.kept)
+}
+
+// keep saves a session after a request that has reached the server, so that a failure does not end the turn.
+func (s *session) keep() {
+	if err := s.save(); err != nil {
+		s.Note("omoi acp: save session %s failed: %v", s.id, err)
+	}
 }
 
 // task is the newest task of the session; empty: none.
@@ -147,6 +156,9 @@ func (s *session) load(t *turn, answer func(error)) {
 	if err == nil {
 		open, err = s.replay(t.ctx)
 	}
+	if s.Open != nil && len(s.unsent) == 0 {
+		s.unsent = []prompt{*s.Open}
+	}
 	if err != nil {
 		s.restart() // the reader may be in the middle of another task
 	}
@@ -165,7 +177,7 @@ func (s *session) prompt(t *turn, request, text string) (stop string, err error)
 	}
 	if again := request + " " + text; !s.taken[again] {
 		s.taken[again] = true
-		s.unsent = append(s.unsent, prompt{text: text, key: s.key(text)})
+		s.unsent = append(s.unsent, prompt{Text: text, Key: s.key(text)})
 	}
 	s.last = ""
 	stop, err = s.follow(t)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -216,6 +217,7 @@ func TestACP(t *testing.T) {
 	r.interrupts(clone)
 	r.ignores(clone)
 	r.breaks(clone)
+	r.leaves(clone)
 	r.misspeaks(clone)
 	r.noLeaks()
 }
@@ -319,9 +321,9 @@ func (r *rig) ignores(cwd string) {
 	e.later(session, "Work")
 	r.eventually("the command runs", e.shows("in_progress"))
 	e.later(session, "Then paint")
-	r.eventually("a message", r.has(`SELECT count(*) FROM messages WHERE content = 'Then paint' AND state = 'accepted'`))
+	r.eventually("a message", r.has(`SELECT count(*) FROM messages WHERE content = 'Then paint' AND state IN ('accepted', 'delivered')`))
 	stop := e.later(session, "Then dry it")
-	r.eventually("another one", r.has(`SELECT count(*) FROM messages WHERE content = 'Then dry it' AND state = 'accepted'`))
+	r.eventually("another one", r.has(`SELECT count(*) FROM messages WHERE content = 'Then dry it' AND state IN ('accepted', 'delivered')`))
 	r.pass(r.only(), "go")
 	require.Equal(t, acp.StopReasonEndTurn, <-stop)
 	require.Equal(t, before+3, r.tasks())
@@ -375,6 +377,24 @@ func (r *rig) breaks(cwd string) {
 	for _, id := range []string{"toolu_0002", "toolu_0003", "toolu_0004"} { // toolu_0002 began before the load
 		require.Len(t, matching(got, id+" completed"), 1)
 	}
+}
+
+// leaves closes the editor just after a prompt. The conversation has the task.
+func (r *rig) leaves(cwd string) {
+	t := r.t
+	t.Helper()
+	e := r.editor(cwd, `{"say":"hello"}`)
+	session, before := e.open(), r.tasks()
+	_, err := fmt.Fprintf(e.input, `{"jsonrpc":"2.0","id":99,"method":"session/prompt","params":{"sessionId":%q,"prompt":[{"type":"text","text":"Leave"}]}}`+"\n", session)
+	require.NoError(t, err)
+	require.NoError(t, e.input.Close())
+	<-e.done
+	require.Equal(t, before+1, r.tasks())
+	e = r.editor(cwd, `{"say":"hello"}`)
+	e.load(session)
+	r.eventually("the end", e.shows("is completed"))
+	require.Len(t, matching(e.take(), "user: Leave"), 1)
+	require.Equal(t, before+1, r.tasks())
 }
 
 // matching returns the updates that contain a text.
