@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -87,14 +88,28 @@ func installed(t *testing.T, a *realAgent) string {
 // reachable returns a folder with the same files that sandboxes can read: the user's cache is closed to them.
 func reachable(t *testing.T, modules string) string {
 	t.Helper()
+	dropOld(t, "/var/tmp/omoi-agents-*")
 	dir, err := os.MkdirTemp("/var/tmp", "omoi-agents-") //nolint:usetesting // most often the device of the cache, so that links are enough
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	require.NoError(t, os.Chmod(dir, 0o755))
 	to := filepath.Join(dir, "node_modules")
-	if exec.CommandContext(t.Context(), "cp", "-al", modules, to).Run() != nil {
-		out, err := exec.CommandContext(t.Context(), "cp", "-a", modules, to).CombinedOutput()
+	if exec.CommandContext(t.Context(), "cp", "-alT", modules, to).Run() != nil {
+		require.NoError(t, os.RemoveAll(to))
+		out, err := exec.CommandContext(t.Context(), "cp", "-aT", modules, to).CombinedOutput()
 		require.NoError(t, err, string(out))
 	}
 	return filepath.Join(to, ".bin")
+}
+
+// dropOld removes folders that killed tests left behind more than a day ago.
+func dropOld(t *testing.T, pattern string) {
+	t.Helper()
+	left, err := filepath.Glob(pattern)
+	require.NoError(t, err)
+	for _, dir := range left {
+		if info, err := os.Stat(dir); err == nil && time.Since(info.ModTime()) > 24*time.Hour {
+			require.NoError(t, os.RemoveAll(dir))
+		}
+	}
 }
