@@ -141,6 +141,17 @@ func TestKillAll_BackgroundProcess(t *testing.T) {
 	require.False(t, alive(pid))
 }
 
+func TestKillAll_EndedProcess(t *testing.T) {
+	dir := t.TempDir()
+	_, err := runner.Run(t.Context(), bash("cd "+dir+"; mkfifo go; sh -c 'echo $$ > bg.pid; read x < go' & while [ ! -s bg.pid ]; do sleep 0.01; done"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go"), []byte("\n"), 0o600))
+	require.Eventually(t, func() bool { return !alive(pids(t, dir)[0]) }, time.Minute, time.Millisecond)
+	killed, left := runner.KillAll()
+	require.Zero(t, killed)
+	require.Zero(t, left)
+}
+
 func TestRun_LongOutput(t *testing.T) {
 	command := bash("echo begin; head -c 100000 /dev/zero | tr '\\0' x; echo; echo end")
 	command.Capture = 1000

@@ -66,7 +66,9 @@ func (r *Runner) killTree(root int, before map[int]proctable.Process) (killed, l
 			}
 			if now.HasEnded() {
 				r.reap(now)
-				ended[p.PID] = p.Start
+				if root > 0 { // the signal to its group may have ended it
+					ended[p.PID] = p.Start
+				}
 				continue
 			}
 			alive++
@@ -98,8 +100,8 @@ func (r *Runner) Reap() {
 	}
 }
 
-// KillAll kills all processes below this one. KillAll returns their number, and the number of those that could not be
-// killed.
+// KillAll kills all processes below this one. KillAll returns their number without those that had ended by themselves, and the number of
+// those that could not be killed.
 func (r *Runner) KillAll() (killed, left int) {
 	return r.killTree(0, nil)
 }
