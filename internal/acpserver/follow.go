@@ -30,18 +30,16 @@ const (
 
 // follow reports events until the task ends or waits for the user. After a cancel it stops the agent first.
 func (s *session) follow(t *turn) (stop string, err error) {
-	sending, done := wait.Outlast(t.untouched, cancelLimit)
-	defer done()
-	if err = s.watch(t.untouched, sending); !t.cancelled() {
+	if err = s.watch(t.untouched, t.sending); !t.cancelled() {
 		return stopEnd, err
 	}
-	defer context.AfterFunc(sending, t.stop)()
+	defer context.AfterFunc(t.sending, t.stop)()
 	key := task.NewID()
-	err = s.persist(sending, sending, func(ctx context.Context) error { return s.halt(ctx, key) })
+	err = s.persist(t.sending, t.sending, func(ctx context.Context) error { return s.halt(ctx, key) })
 	if err == nil && s.task() != "" {
-		err = s.watch(t.ctx, sending)
+		err = s.watch(t.ctx, t.sending)
 	}
-	if err != nil && (sending.Err() != nil || t.ctx.Err() == nil) { // else the next prompt follows the task
+	if err != nil && (t.sending.Err() != nil || t.ctx.Err() == nil) { // else the next prompt follows the task
 		s.said("The task may continue: omoi has not seen the agent stop. Next: omoi ps")
 	}
 	return stopCancelled, nil

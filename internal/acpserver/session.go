@@ -11,6 +11,7 @@ import (
 
 	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/agent/statefile"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // kept is what the file of a session holds, so that another process can load it.
@@ -105,7 +106,8 @@ type turn struct {
 	untouched context.Context    //nolint:containedctx // ends when the user cancels the turn
 	cancel    context.CancelCauseFunc
 	over      chan struct{}
-	server    context.Context //nolint:containedctx // of requests that a newer turn must not cut
+	sending   context.Context //nolint:containedctx // of deliveries, which may finish after untouched has ended
+	server    context.Context //nolint:containedctx // ends with the connection to the editor
 }
 
 // begin starts a turn. The turn before ends first: two would report the same events.
@@ -114,8 +116,11 @@ func (s *session) begin(ctx context.Context, do func(*turn)) {
 	t := &turn{over: make(chan struct{}), server: ctx}
 	t.ctx, t.stop = context.WithCancel(ctx)
 	t.untouched, t.cancel = context.WithCancelCause(t.ctx)
+	sending, done := wait.Outlast(t.untouched, cancelLimit)
+	t.sending = sending
 	s.newest = t
 	s.work.Go(func() {
+		defer done()
 		defer t.stop()
 		defer close(t.over)
 		if before != nil {
