@@ -84,6 +84,7 @@ func TestTestRepeat(t *testing.T) {
 	}{
 		"honest":         {repo, tested(check, honest), &want{task.TestsGreen, "", task.TestPassed, task.TestPassed, ""}},
 		"added test":     {repo, tested(check, honest+"; echo true > tests/more.sh"), &want{task.TestsGreen, "", task.TestPassed, task.TestPassed, ""}},
+		"names its own":  {repo, tested("sh tests/more.sh", "echo true > tests/more.sh"), &want{task.TestsNotComparable, task.TestsAdded, task.TestPassed, task.TestFailed, task.TestFailed}},
 		"cheat":          {repo, tested(check, cheats), &want{task.TestsChangedOnly, "", task.TestPassed, task.TestFailed, task.TestFailed}},
 		"red":            {repo, tested(check, "echo more > other.txt"), &want{task.TestsRed, "", task.TestFailed, task.TestFailed, task.TestFailed}},
 		"does not build": {repo, tested(check, "git mv code.txt new.txt; "+cheats), &want{task.TestsNotComparable, task.TestsNotBuilt, task.TestPassed, task.TestNotBuilt, ""}},

@@ -32,6 +32,7 @@ const (
 // Reasons why the repeat of a test command is not comparable.
 const (
 	TestsNone        = "no_tests"    // no file of the base commit is a test
+	TestsAdded       = "added"       // the agent changed no test of the base commit, and the command fails without the files that it added
 	TestsFlaky       = "flaky"       // a run failed, and passed when repeated
 	TestsTimedOut    = "timed_out"   // a run reached its time limit
 	TestsNotBuilt    = "not_built"   // the tests of the base commit do not build with the work
@@ -44,7 +45,7 @@ type TestRepeat struct {
 	Attempt int         `json:"attempt" doc:"Number of the attempt whose work was tested."`
 	Message string      `json:"message" doc:"Sentence for users, written from the other fields."`
 	Outcome TestOutcome `json:"outcome" enum:"green,changed_only,red,not_comparable" doc:"green: passed with the tests of the base commit and with those of the work. changed_only: passed only with the tests that the agent changed. red: failed with the tests of the work. More values may be added."`
-	Why     string      `json:"why" enum:",no_tests,flaky,timed_out,not_built,setup,unavailable" doc:"Why the runs cannot be compared. Empty: they can. More values may be added."`
+	Why     string      `json:"why" enum:",no_tests,added,flaky,timed_out,not_built,setup,unavailable" doc:"Why the runs cannot be compared. Empty: they can. More values may be added."`
 	// Own, WithBase and AtBase are empty if there was no such run.
 	Own       TestResult `json:"own" enum:",passed,failed,flaky,timed_out,not_built" doc:"Result with the tests of the work. Empty: not run."`
 	WithBase  TestResult `json:"with_base_tests" enum:",passed,failed,flaky,timed_out,not_built" doc:"Result of the same code with the tests of the base commit; that of own if the agent changed no test. Empty: not run."`
@@ -96,6 +97,8 @@ func (r TestRepeat) why() string {
 		return TestsFlaky
 	case r.Own == TestPassed && r.WithBase == TestNotBuilt:
 		return TestsNotBuilt
+	case r.Own == TestPassed && r.WithBase == TestFailed && len(r.Changed) == 0:
+		return TestsAdded
 	}
 	return ""
 }
@@ -141,6 +144,7 @@ func (r TestRepeat) changed() string {
 func whyNotComparable(why string) string {
 	text, known := map[string]string{
 		TestsNone:        "no file of the base commit is a test",
+		TestsAdded:       "the agent changed no test of the base commit, and the command needs files that it added",
 		TestsFlaky:       "a run failed, and passed when it was repeated",
 		TestsTimedOut:    "a run reached its time limit",
 		TestsNotBuilt:    "the tests of the base commit do not build with the work",

@@ -35,3 +35,11 @@ func TestTestRepeat_Judged(t *testing.T) {
 		require.Equal(t, []any{c.outcome, c.why, c.words, c.charged}, []any{r.Outcome, r.Why, r.Words(), r.Charged()}, name)
 	}
 }
+
+// The runs with the tests of the base commit leave out the files that the agent added, so that a command that names them fails.
+func TestTestRepeat_AddedTestsAreNotCharged(t *testing.T) {
+	t.Parallel()
+	r := task.TestRepeat{Own: task.TestPassed, WithBase: task.TestFailed, AtBase: task.TestFailed, Added: 1}.Judged()
+	require.Equal(t, []any{task.TestsNotComparable, task.TestsAdded, false}, []any{r.Outcome, r.Why, r.Charged()})
+	require.Equal(t, "Not comparable: the agent changed no test of the base commit, and the command needs files that it added.", r.Words())
+}
