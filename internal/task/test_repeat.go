@@ -35,7 +35,7 @@ const (
 	TestsAdded       = "added"       // the agent changed no test of the base commit, and the command fails without the files that it added
 	TestsFlaky       = "flaky"       // a run failed, and passed when repeated
 	TestsTimedOut    = "timed_out"   // a run reached its time limit
-	TestsNotBuilt    = "not_built"   // the tests of the base commit do not build with the work
+	TestsNotBuilt    = "not_built"   // the tests of the base commit do not build, or their programs are missing
 	TestsSetupFailed = "setup"       // the setup command failed
 	TestsUnavailable = "unavailable" // the sandbox of the repeat failed
 )
@@ -95,7 +95,7 @@ func (r TestRepeat) why() string {
 		return TestsTimedOut
 	case has(TestFlaky):
 		return TestsFlaky
-	case r.Own == TestPassed && r.WithBase == TestNotBuilt:
+	case r.Own == TestPassed && r.WithBase == TestNotBuilt, r.Own == TestNotBuilt && r.AtBase == TestNotBuilt:
 		return TestsNotBuilt
 	case r.Own == TestPassed && r.WithBase == TestFailed && len(r.Changed) == 0:
 		return TestsAdded
@@ -147,7 +147,7 @@ func whyNotComparable(why string) string {
 		TestsAdded:       "the agent changed no test of the base commit, and the command needs files that it added",
 		TestsFlaky:       "a run failed, and passed when it was repeated",
 		TestsTimedOut:    "a run reached its time limit",
-		TestsNotBuilt:    "the tests of the base commit do not build with the work",
+		TestsNotBuilt:    "the tests of the base commit do not build, or their programs are missing",
 		TestsSetupFailed: "the setup command failed",
 		TestsUnavailable: "the sandbox of the repeat failed",
 	}[why]
