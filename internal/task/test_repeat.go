@@ -87,17 +87,16 @@ func (r TestRepeat) Judged() TestRepeat {
 
 // why returns the reason why the results cannot be compared; empty if they can.
 func (r TestRepeat) why() string {
-	has := func(res TestResult) bool { return r.Own == res || r.WithBase == res }
 	switch {
 	case r.Why != "":
 		return r.Why
-	case has(TestTimedOut):
+	case r.Own == TestTimedOut || r.WithBase == TestTimedOut:
 		return TestsTimedOut
-	case has(TestFlaky):
+	case r.WithBase == TestFlaky || r.Own == TestFlaky && r.WithBase != TestFailed: // the agent may have made its own tests flaky
 		return TestsFlaky
 	case r.Own == TestPassed && r.WithBase == TestNotBuilt, r.Own == TestNotBuilt && r.AtBase == TestNotBuilt:
 		return TestsNotBuilt
-	case r.Own == TestPassed && r.WithBase == TestFailed && len(r.Changed) == 0:
+	case (r.Own == TestPassed || r.Own == TestFlaky) && r.WithBase == TestFailed && len(r.Changed) == 0:
 		return TestsAdded
 	}
 	return ""

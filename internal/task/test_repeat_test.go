@@ -27,6 +27,8 @@ func TestTestRepeat_Judged(t *testing.T) {
 		"do not build":  {passed, unbuilt, "", "", task.TestsNotComparable, task.TestsNotBuilt, "Not comparable: the tests of the base commit do not build, or their programs are missing.", false},
 		"no programs":   {unbuilt, unbuilt, unbuilt, "", task.TestsNotComparable, task.TestsNotBuilt, "Not comparable: the tests of the base commit do not build, or their programs are missing.", false},
 		"flaky":         {passed, flaky, "", "", task.TestsNotComparable, task.TestsFlaky, "Not comparable: a run failed, and passed when it was repeated.", false},
+		"own flaky":     {flaky, passed, "", "", task.TestsNotComparable, task.TestsFlaky, "Not comparable: a run failed, and passed when it was repeated.", false},
+		"flaky cheat":   {flaky, failed, passed, "", task.TestsChangedOnly, "", "Passed only with the changed tests (a_test.go). With the tests of the base commit the work fails; the base commit passes them.", true},
 		"late":          {late, failed, "", "", task.TestsNotComparable, task.TestsTimedOut, "Not comparable: a run reached its time limit.", false},
 		"no test":       {passed, "", "", task.TestsNone, task.TestsNotComparable, task.TestsNone, "Not comparable: no file of the base commit is a test.", false},
 		"newer reason":  {passed, "", "", "another", task.TestsNotComparable, "another", `Not comparable: reason "another".`, false},
