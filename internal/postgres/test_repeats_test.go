@@ -48,6 +48,24 @@ func TestTestRepeat_SandboxBelongsToTheAttempt(t *testing.T) {
 	require.Equal(t, task.CodeGone, task.CodeOf(err), "an attempt that has ended gets no sandbox")
 }
 
+// A sandbox of a repeat ends with its attempt, or with its deletion before that.
+func TestTestRepeat_SandboxEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(1), "")
+	live := w.running(a)
+	of := contract.SandboxRef{TaskID: a.id, SandboxID: live.SandboxID, Attempt: live.Number}
+	first, _, err := w.store.BeginTestRepeat(t.Context(), of)
+	require.NoError(t, err)
+	second, _, err := w.store.BeginTestRepeat(t.Context(), of)
+	require.NoError(t, err)
+	w.settle(first, "deleting")
+	require.NotNil(t, w.ledger(first).EndedAt)
+	require.Nil(t, w.ledger(second).EndedAt)
+	w.finish(a, live, 4, task.StatusCompleted)
+	require.NotNil(t, w.ledger(second).EndedAt)
+}
+
 func TestTestRepeat_IsKeptByCommitAndCommand(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})

@@ -231,9 +231,9 @@ WITH ended AS (
     UPDATE attempts SET ended_at = coalesce(ended_at, now()), outcome = $1, failure_class = $2,
         reason = $3, end_reason = nullif($4::text, '')::jsonb, stop_reason = $5
     WHERE attempts.task_id = $6 AND attempts.number = $7
-    RETURNING attempts.sandbox_id, attempts.ended_at
+    RETURNING attempts.sandbox_id, attempts.tests_sandbox, attempts.ended_at
 )
-UPDATE sandboxes s SET ended_at = coalesce(s.ended_at, e.ended_at) FROM ended e WHERE s.id = e.sandbox_id
+UPDATE sandboxes s SET ended_at = coalesce(s.ended_at, e.ended_at) FROM ended e WHERE s.id IN (e.sandbox_id, e.tests_sandbox)
 `
 
 type EndAttemptParams struct {
@@ -264,9 +264,9 @@ WITH ended AS (
     UPDATE attempts SET ended_at = now(), outcome = 'failed', failure_class = $1, reason = $2,
         end_reason = nullif($3::text, '')::jsonb
     WHERE attempts.task_id = $4 AND attempts.ended_at IS NULL AND attempts.number <> $5
-    RETURNING attempts.sandbox_id, attempts.ended_at
+    RETURNING attempts.sandbox_id, attempts.tests_sandbox, attempts.ended_at
 )
-UPDATE sandboxes s SET ended_at = coalesce(s.ended_at, e.ended_at) FROM ended e WHERE s.id = e.sandbox_id
+UPDATE sandboxes s SET ended_at = coalesce(s.ended_at, e.ended_at) FROM ended e WHERE s.id IN (e.sandbox_id, e.tests_sandbox)
 `
 
 type EndOpenAttemptsParams struct {
@@ -296,9 +296,9 @@ WITH ended AS (
         end_reason = CASE WHEN o.ended THEN $4::jsonb ELSE $5::jsonb END
     FROM tasks t CROSS JOIN LATERAL (SELECT t.status IN ('completed', 'failed', 'cancelled') AS ended) o WHERE t.id = a.task_id AND a.ended_at IS NULL AND (o.ended
         OR EXISTS (SELECT FROM attempts later WHERE later.task_id = a.task_id AND later.number > a.number))
-    RETURNING a.sandbox_id, a.ended_at
+    RETURNING a.sandbox_id, a.tests_sandbox, a.ended_at
 )
-UPDATE sandboxes s SET ended_at = coalesce(s.ended_at, e.ended_at) FROM ended e WHERE s.id = e.sandbox_id
+UPDATE sandboxes s SET ended_at = coalesce(s.ended_at, e.ended_at) FROM ended e WHERE s.id IN (e.sandbox_id, e.tests_sandbox)
 `
 
 type EndStrayAttemptsParams struct {

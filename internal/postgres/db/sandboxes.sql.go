@@ -345,11 +345,12 @@ func (q *Queries) SandboxCreating(ctx context.Context, transport string, iD stri
 }
 
 const sandboxDeleting = `-- name: SandboxDeleting :execrows
-UPDATE sandboxes SET deleted_at = coalesce(deleted_at, now()),
+UPDATE sandboxes SET deleted_at = coalesce(deleted_at, now()), ended_at = coalesce(ended_at, now()),
     state = CASE WHEN state IN ('gone', 'lost') THEN state ELSE 'deleting' END
 WHERE id = $1
 `
 
+// SandboxDeleting ends the row, as of a sandbox of repeated tests whose attempt runs on.
 func (q *Queries) SandboxDeleting(ctx context.Context, id string) (int64, error) {
 	result, err := q.db.Exec(ctx, sandboxDeleting, id)
 	if err != nil {

@@ -41,9 +41,9 @@ WITH ended AS (
     UPDATE attempts SET ended_at = coalesce(ended_at, now()), outcome = @outcome, failure_class = @failure_class,
         reason = @reason, end_reason = nullif(@end_reason::text, '')::jsonb, stop_reason = @stop_reason
     WHERE attempts.task_id = @task_id AND attempts.number = @number
-    RETURNING attempts.sandbox_id, attempts.ended_at
+    RETURNING attempts.sandbox_id, attempts.tests_sandbox, attempts.ended_at
 )
-UPDATE sandboxes s SET ended_at = coalesce(s.ended_at, e.ended_at) FROM ended e WHERE s.id = e.sandbox_id;
+UPDATE sandboxes s SET ended_at = coalesce(s.ended_at, e.ended_at) FROM ended e WHERE s.id IN (e.sandbox_id, e.tests_sandbox);
 
 -- name: EndOpenAttempts :exec
 -- EndOpenAttempts ends open attempts except but, with the ends of their sandboxes.
@@ -51,9 +51,9 @@ WITH ended AS (
     UPDATE attempts SET ended_at = now(), outcome = 'failed', failure_class = @failure_class, reason = @reason,
         end_reason = nullif(@end_reason::text, '')::jsonb
     WHERE attempts.task_id = @task_id AND attempts.ended_at IS NULL AND attempts.number <> @but
-    RETURNING attempts.sandbox_id, attempts.ended_at
+    RETURNING attempts.sandbox_id, attempts.tests_sandbox, attempts.ended_at
 )
-UPDATE sandboxes s SET ended_at = coalesce(s.ended_at, e.ended_at) FROM ended e WHERE s.id = e.sandbox_id;
+UPDATE sandboxes s SET ended_at = coalesce(s.ended_at, e.ended_at) FROM ended e WHERE s.id IN (e.sandbox_id, e.tests_sandbox);
 
 -- name: SaveHead :execrows
 UPDATE attempts SET head_commit = @head_commit WHERE task_id = @task_id AND number = @number;
@@ -104,9 +104,9 @@ WITH ended AS (
         end_reason = CASE WHEN o.ended THEN @at_end_reason::jsonb ELSE @by_reset_reason::jsonb END
     FROM tasks t CROSS JOIN LATERAL (SELECT t.status IN ('completed', 'failed', 'cancelled') AS ended) o WHERE t.id = a.task_id AND a.ended_at IS NULL AND (o.ended
         OR EXISTS (SELECT FROM attempts later WHERE later.task_id = a.task_id AND later.number > a.number))
-    RETURNING a.sandbox_id, a.ended_at
+    RETURNING a.sandbox_id, a.tests_sandbox, a.ended_at
 )
-UPDATE sandboxes s SET ended_at = coalesce(s.ended_at, e.ended_at) FROM ended e WHERE s.id = e.sandbox_id;
+UPDATE sandboxes s SET ended_at = coalesce(s.ended_at, e.ended_at) FROM ended e WHERE s.id IN (e.sandbox_id, e.tests_sandbox);
 
 -- name: AttemptForTests :one
 -- AttemptForTests locks a running attempt that gets a sandbox for the repeat of its tests.

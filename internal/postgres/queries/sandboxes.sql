@@ -19,7 +19,8 @@ WHERE id = @id AND state IN ('intended', 'creating', 'running');
 UPDATE sandboxes SET started_at = coalesce(started_at, now()) WHERE id = @id;
 
 -- name: SandboxDeleting :execrows
-UPDATE sandboxes SET deleted_at = coalesce(deleted_at, now()),
+-- SandboxDeleting ends the row, as of a sandbox of repeated tests whose attempt runs on.
+UPDATE sandboxes SET deleted_at = coalesce(deleted_at, now()), ended_at = coalesce(ended_at, now()),
     state = CASE WHEN state IN ('gone', 'lost') THEN state ELSE 'deleting' END
 WHERE id = @id;
 
