@@ -35,6 +35,9 @@ func (s *Store) BeginTestRepeat(ctx context.Context, of contract.SandboxRef) (id
 		}); err != nil {
 			return err
 		}
+		if _, err := q.SaveSalvage(ctx, jsonOf(task.Salvage{Kind: task.SalvageNone}), id); err != nil { // no agent works in it
+			return err
+		}
 		return q.SetTestsSandbox(ctx, db.SetTestsSandboxParams{SandboxID: id, TaskID: of.TaskID, Number: of.Attempt})
 	})
 	return id, former, translate("begin the repeat of the tests of task "+of.TaskID, err)

@@ -29,6 +29,7 @@ func TestTestRepeat_SandboxBelongsToTheAttempt(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []any{a.id, live.Number, live.Provider, task.SandboxIntended}, []any{row.TaskID, row.Attempt, row.Provider, row.State})
 	require.Contains(t, string(row.Labels), id)
+	require.Equal(t, task.SalvageNone, row.Salvage.Kind, "there is no work to save")
 
 	w.exec(`UPDATE sandboxes SET created_at = now() - interval '1 hour'`)
 	orphans := func() (ids []string) {
