@@ -41,6 +41,11 @@ func (a *Activities) CollectWork(ctx context.Context, in contract.SandboxRef) (c
 	if task.RuntimeOf(work.Agent).SelfConnecting || !p.exec() {
 		return contract.Collected{}, a.hasCommit(ctx, in, work)
 	}
+	if repeats(p, work) { // an agent that runs on could change what is tested
+		if err := a.quiet(ctx, p, at); err != nil {
+			return contract.Collected{}, ofSandbox(ofHost(err))
+		}
+	}
 	a.still(ctx, p, at)
 	got, err := a.gather(ctx, p, work, at)
 	if err != nil {

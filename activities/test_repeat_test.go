@@ -134,6 +134,7 @@ func TestCollectWork_SaysWhetherTestsAreRepeated(t *testing.T) {
 		out, err := do[contract.Collected](b, b.activities().CollectWork, b.ref())
 		require.NoError(t, err, name)
 		require.Equal(t, c.want, out.RepeatTests, name)
+		require.Equal(t, c.want, b.provider.count("stop") == 1, "an agent whose work is tested is stopped first: %s", name)
 	}
 }
 
