@@ -247,22 +247,24 @@ func (r *repeating) once(ctx context.Context, tree string) (task.TestResult, str
 	if err != nil {
 		return "", "", err
 	}
+	args, limit := []string{"sh", "-c", r.work.Execution.TestCommand}, cmp.Or(r.work.TestTimeout, testTimeout)
 	if setup := setupOf(r.work); setup != "" {
-		result, _, err := r.shell(ctx, setup, cmp.Or(r.work.SetupTimeout, setupTimeout))
-		if err != nil || result != task.TestPassed {
-			r.out.Why = task.TestsSetupFailed
-			return "", "", err
-		}
+		args = []string{"sh", "-c", afterSetup, "omoi", setup, r.work.Execution.TestCommand}
+		limit += cmp.Or(r.work.SetupTimeout, setupTimeout)
 	}
-	return r.shell(ctx, r.work.Execution.TestCommand, cmp.Or(r.work.TestTimeout, testTimeout))
+	return r.shell(ctx, limit, args...)
 }
 
-// shell runs a shell command of the user with the variables of the task, within a limit.
-func (r *repeating) shell(ctx context.Context, command string, limit time.Duration) (task.TestResult, string, error) {
+// afterSetup runs the setup command, and the test command while the services run that the setup command started. It exits with
+// exitSetup if the setup command fails, and else as the test command.
+const afterSetup = `sh -c "$1" >/dev/null 2>&1 || exit 125; sh -c "$2"; code=$?; test $code != 125 || code=1; exit $code`
+
+// shell runs shell commands of the user with the variables of the task, within a limit.
+func (r *repeating) shell(ctx context.Context, limit time.Duration, args ...string) (task.TestResult, string, error) {
 	env := map[string]string{"IS_SANDBOX": "1", "BRANCH_NAME": r.work.Branch, "WORKSPACE_PATH": r.p.provider.Paths(r.p.labels).Workspace}
 	maps.Copy(env, r.work.Execution.Env)
 	begun := time.Now()
-	res, err := sandbox.Exec(ctx, r.p.provider, r.p.labels, sandbox.Command{Args: []string{"sh", "-c", command}, Env: env, Timeout: limit})
+	res, err := sandbox.Exec(ctx, r.p.provider, r.p.labels, sandbox.Command{Args: args, Env: env, Timeout: limit})
 	switch {
 	case err != nil && ctx.Err() == nil && time.Since(begun) >= limit:
 		return task.TestTimedOut, "", nil
@@ -270,6 +272,9 @@ func (r *repeating) shell(ctx context.Context, command string, limit time.Durati
 		return "", "", fmt.Errorf("run the test command: %w", err)
 	case res.ExitCode == 0:
 		return task.TestPassed, "", nil
+	case res.ExitCode == exitSetup && setupOf(r.work) != "":
+		r.out.Why = task.TestsSetupFailed
+		return "", "", nil
 	}
 	output := string(res.Stdout) + string(res.Stderr)
 	if res.ExitCode == exitNotExecutable || res.ExitCode == exitNotFound || unbuilt.MatchString(output) {
@@ -279,8 +284,9 @@ func (r *repeating) shell(ctx context.Context, command string, limit time.Durati
 	return task.TestFailed, strings.ToValidUTF8(output[max(0, len(output)-maxTestOutput):], "?"), nil
 }
 
-// Exit codes of a shell.
+// Exit codes of a shell, and of afterSetup.
 const (
+	exitSetup         = 125
 	exitNotExecutable = 126
 	exitNotFound      = 127
 )

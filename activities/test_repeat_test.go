@@ -53,7 +53,7 @@ func (b *bench) repeats(results map[string]sandbox.ExecResult) contract.RepeatTe
 			tree = args[len(args)-1]
 			return sandbox.ExecResult{}, nil
 		}
-		require.Equal(b, []string{"sh", "-c", "make test"}, args)
+		require.Equal(b, []string{"sh", "make test"}, []string{args[0], args[len(args)-1]})
 		return results[tree], nil
 	}
 	return contract.RepeatTestsInput{SandboxRef: b.ref(), Commit: "c2"}
@@ -90,6 +90,18 @@ func TestRepeatTests_EachTryHasItsOwnSandbox(t *testing.T) {
 	require.NoError(t, act(b, b.activities().RepeatTests, in))
 	require.NotEqual(t, first, b.store.testsBox)
 	require.Len(t, b.store.repeats, 1)
+}
+
+func TestRepeatTests_SetupFails(t *testing.T) {
+	t.Parallel()
+	for setup, want := range map[string][]any{"make deps": {task.TestsNotComparable, task.TestsSetupFailed}, "": {task.TestsRed, ""}} {
+		b := newBench(t)
+		of := sandbox.ExecResult{ExitCode: 125}
+		in := b.repeats(map[string]sandbox.ExecResult{"mixed": of, "own": of, "base": of})
+		b.store.work.Setup = setup
+		require.NoError(t, act(b, b.activities().RepeatTests, in))
+		require.Equal(t, want, []any{b.store.repeats[0].Outcome, b.store.repeats[0].Why}, setup)
+	}
 }
 
 func TestRepeatTests_ContractForbidsChangedTests(t *testing.T) {
