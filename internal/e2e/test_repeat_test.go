@@ -112,6 +112,7 @@ func TestTestRepeat(t *testing.T) {
 	r.noLeaks()
 	shown := r.omoi("show", ids["cheat"])
 	require.Contains(t, shown.stdout, "Passed only with the changed tests (tests/check.sh).")
+	require.Contains(t, r.omoi("sandbox", "show", ids["cheat"]).stdout, r.task(ids["cheat"]).Attempts[0].SandboxID, "not that of the repeat")
 }
 
 // TestTestRepeat_ContractForbidsChangedTests expects another attempt, which gets the reason.

@@ -124,7 +124,7 @@ func (s *session) boxVerb(use, short string, do func(context.Context, *client.Cl
 	return cmd
 }
 
-// boxOf returns the sandbox that ref names, or the newest sandbox of the task that ref names.
+// boxOf returns the sandbox that ref names, or the sandbox of the last attempt of the task that ref names.
 func (s *session) boxOf(ctx context.Context, api *client.Client, ref string) (client.Sandbox, error) {
 	ref = strings.TrimPrefix(plain(ref), task.SandboxNamePrefix)
 	if ref == newestRef || isKey(task.KeyedTask, ref) {
@@ -153,18 +153,14 @@ func (s *session) boxOf(ctx context.Context, api *client.Client, ref string) (cl
 	return box, taskErr
 }
 
-// boxOfTask returns the newest sandbox of a task.
+// boxOfTask returns the sandbox of the last attempt of a task. A newer one may exist, in which the tests are repeated.
 func (s *session) boxOfTask(ctx context.Context, api *client.Client, ref string) (client.Sandbox, error) {
 	t, err := s.taskOf(ctx, api, ref)
 	if err != nil {
 		return client.Sandbox{}, err
 	}
-	page, err := api.Sandboxes(ctx, client.SandboxFilter{TaskID: t.ID, Limit: 1})
-	if err == nil && len(page.Items) == 0 {
-		err = task.Errorf(task.CodeConflict, "Task %s has no sandbox yet. Next: omoi why %s", render.Name(t.Key, t.ID), render.Name(t.Key, t.ID))
+	if len(t.Attempts) == 0 {
+		return client.Sandbox{}, task.Errorf(task.CodeConflict, "Task %s has no sandbox yet. Next: omoi why %s", render.Name(t.Key, t.ID), render.Name(t.Key, t.ID))
 	}
-	if err != nil {
-		return client.Sandbox{}, err
-	}
-	return page.Items[0], nil
+	return api.Sandbox(ctx, t.Attempts[len(t.Attempts)-1].SandboxID)
 }

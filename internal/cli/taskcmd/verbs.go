@@ -100,7 +100,7 @@ func changed[T any](cmd *cobra.Command, flag string, value *T) *T {
 func explainArguments(cmd *cobra.Command) {
 	for _, argument := range [][2]string{
 		{"task", "its key (APP-12), its ID, 4 or more characters of the beginning or end of the ID, or - for the newest task."},
-		{"sandbox", "its ID, 4 or more characters of the beginning or end of the ID, or a task, whose newest sandbox is meant."},
+		{"sandbox", "its ID, 4 or more characters of the beginning or end of the ID, or a task, whose last attempt is meant."},
 		{"project", "its key (APP), its name, its ID, or 4 or more characters of the beginning or end of the ID."},
 		{"ticket", "its key (APP-T7), its ID, 4 or more characters of the beginning or end of the ID, or - for the newest ticket."},
 	} {
