@@ -75,11 +75,13 @@ func TestUsage_SumsAttemptsByTheDayOfTheirStart(t *testing.T) {
 		w.exec(`INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, state, created_at, cost_usd, input_tokens, output_tokens, cost_unknown)
 			VALUES ($1, $2, $3, 1, 'local', 'gone', date_trunc('day', now(), 'UTC') - $4::interval + interval '1 min', $5, $6, 1, $7)`,
 			id, w.org, of.ID, day, usd, tokens, unknown)
+		w.exec(`INSERT INTO attempts (task_id, number, sandbox_id, run_id, ordinal) SELECT $1, count(*) + 1, $2, 'r', count(*) FROM attempts WHERE task_id = $1`, of.ID, id)
 	}
 	spends(made, "a", "0", 0.5, 9, false)
 	spends(made, "b", "1 day", 0.25, 99, false)
 	spends(beside, "c", "1 day", 0, 0, true)
 	spends(made, "d", "3 days", 100, 100, false)
+	w.exec(`INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider) VALUES ('repeated-tests', $1, $2, 1, 'local')`, w.org, made.ID)
 	read := func(query string) client.UsageByDay {
 		return ok[client.UsageByDay](w.call(http.MethodGet, "/api/v1/usage?"+query, nil), http.StatusOK)
 	}

@@ -129,9 +129,9 @@ func (q *Queries) UnmeteredOfOrganization(ctx context.Context, organizationID st
 }
 
 const usageByDay = `-- name: UsageByDay :many
-SELECT (s.created_at AT TIME ZONE 'UTC')::date AS day, count(*)::integer AS attempts, sum(s.input_tokens + s.output_tokens)::bigint AS tokens,
+SELECT (s.created_at AT TIME ZONE 'UTC')::date AS day, count(a.number)::integer AS attempts, sum(s.input_tokens + s.output_tokens)::bigint AS tokens,
     sum(s.cost_usd)::float8 AS usd, bool_or(s.cost_unknown)::boolean AS cost_unknown
-FROM sandboxes s LEFT JOIN tasks t ON t.id = s.task_id
+FROM sandboxes s LEFT JOIN tasks t ON t.id = s.task_id LEFT JOIN attempts a ON a.sandbox_id = s.id
 WHERE s.organization_id = $1 AND s.created_at >= $2
   AND ($3::uuid[] IS NULL OR t.project_id = ANY($3::uuid[]))
 GROUP BY day ORDER BY day
@@ -151,6 +151,7 @@ type UsageByDayRow struct {
 	CostUnknown bool
 }
 
+// UsageByDay does not count sandboxes in which no attempt runs, as those of repeated tests.
 func (q *Queries) UsageByDay(ctx context.Context, arg UsageByDayParams) ([]UsageByDayRow, error) {
 	rows, err := q.db.Query(ctx, usageByDay, arg.OrganizationID, arg.Since, arg.ProjectIds)
 	if err != nil {

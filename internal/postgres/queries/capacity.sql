@@ -27,9 +27,10 @@ SELECT s.id FROM slots h JOIN sandboxes s ON s.task_id = h.task_id AND s.ended_a
 WHERE h.organization_id = @organization_id ORDER BY s.id;
 
 -- name: UsageByDay :many
-SELECT (s.created_at AT TIME ZONE 'UTC')::date AS day, count(*)::integer AS attempts, sum(s.input_tokens + s.output_tokens)::bigint AS tokens,
+-- UsageByDay does not count sandboxes in which no attempt runs, as those of repeated tests.
+SELECT (s.created_at AT TIME ZONE 'UTC')::date AS day, count(a.number)::integer AS attempts, sum(s.input_tokens + s.output_tokens)::bigint AS tokens,
     sum(s.cost_usd)::float8 AS usd, bool_or(s.cost_unknown)::boolean AS cost_unknown
-FROM sandboxes s LEFT JOIN tasks t ON t.id = s.task_id
+FROM sandboxes s LEFT JOIN tasks t ON t.id = s.task_id LEFT JOIN attempts a ON a.sandbox_id = s.id
 WHERE s.organization_id = @organization_id AND s.created_at >= @since
   AND (sqlc.narg('project_ids')::uuid[] IS NULL OR t.project_id = ANY(sqlc.narg('project_ids')::uuid[]))
 GROUP BY day ORDER BY day;
