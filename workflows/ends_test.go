@@ -212,6 +212,44 @@ func TestTask_CancelWhileTestsRepeat(t *testing.T) {
 	require.Zero(t, s.count(contract.OpenPullRequest))
 }
 
+// TestTask_BudgetWhileTestsRepeat expects that a spent budget ends the repeat, and not the task.
+func TestTask_BudgetWhileTestsRepeat(t *testing.T) {
+	t.Parallel()
+	s := newFixture(t)
+	s.tested = true
+	s.succeeds()
+	s.repeating = func(ctx context.Context) {
+		s.command(contract.CommandBudget, "b1", "spent")
+		assert.Eventually(s.t, func() bool {
+			activity.RecordHeartbeat(ctx)
+			return ctx.Err() != nil
+		}, 30*time.Second, 10*time.Millisecond, "the repeat continues")
+	}
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, task.StatusCompleted, s.last().Status)
+	require.Equal(t, task.ReceiptTooLate, s.receipts()["b1"])
+}
+
+// TestTask_RepeatEndsWithTheAttempt expects that a repeat has the rest of the attempt's maximum duration, and no more than its own.
+func TestTask_RepeatEndsWithTheAttempt(t *testing.T) {
+	t.Parallel()
+	for _, c := range [][2]time.Duration{{time.Hour, time.Hour}, {24 * time.Hour, 150 * time.Minute}} {
+		attempt, most := c[0], c[1]
+		s := newFixture(t)
+		s.tested, s.loaded.Settings.AttemptTimeout = true, attempt
+		s.succeeds()
+		s.repeating = func(ctx context.Context) {
+			got := activity.GetInfo(ctx).ScheduleToCloseTimeout
+			assert.LessOrEqual(t, got, most)
+			assert.Greater(t, got, most-10*time.Minute)
+		}
+		_, err := s.run()
+		require.NoError(t, err)
+		require.Len(t, s.repeated, 1)
+	}
+}
+
 // TestTask_ClaimWithoutCommit expects another attempt if the branch does not contain the work that the agent claims.
 func TestTask_ClaimWithoutCommit(t *testing.T) {
 	t.Parallel()

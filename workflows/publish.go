@@ -88,15 +88,25 @@ func (r *taskRun) collectWork(ctx workflow.Context) (got contract.Collected, err
 	}
 }
 
-// repeatTests repeats the test command on the pushed work. Only work that passes with changed tests alone, against its contract, fails: a
-// repeat that has no result blocks nothing.
+// repeatPickup is how long a repeat waits for a worker that can reach the sandbox.
+const repeatPickup = 5 * time.Minute
+
+// repeatTests repeats the test command on the pushed work, within the maximum duration of the attempt and until a budget is spent. Only
+// work that passes with changed tests alone, against its contract, fails: a repeat that has no result blocks nothing.
 func (r *taskRun) repeatTests(ctx workflow.Context, got contract.Collected) error {
 	if !got.RepeatTests || workflow.GetVersion(ctx, "repeat-tests", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
 		return nil
 	}
+	left := timeLeft(ctx, r.watch.Assigned.Add(r.loaded.Settings.AttemptTimeout+r.watch.Frozen))
+	if left == 0 {
+		return nil
+	}
 	r.view.enter(ctx, "repeating the tests")
 	defer r.view.enter(ctx, "")
-	err := r.step(ctx, r.sandboxCall(contract.RepeatTests), contract.RepeatTestsInput{SandboxRef: r.ref(), Commit: got.Head}, nil)
+	c := r.sandboxCall(contract.RepeatTests)
+	c.pickup, c.within = repeatPickup, min(left, contract.PolicyOf(contract.RepeatTests).ScheduleToClose)
+	spent := func(f fact) bool { return f.Kind == task.FactBudget }
+	err := r.stepUntil(ctx, func() bool { return r.interrupted() || r.inbox.has(spent) }, c, contract.RepeatTestsInput{SandboxRef: r.ref(), Commit: got.Head}, nil)
 	if detailsOf(err).EndReason.Code == task.ReasonTestsChanged {
 		return err
 	}

@@ -103,10 +103,15 @@ func (r *taskRun) afterStep(ctx workflow.Context, failure error) (stage, error) 
 // step runs an activity. A user's fact that ends the attempt cancels the activity. In every case step waits until the
 // activity has ended, and returns its error.
 func (r *taskRun) step(ctx workflow.Context, c call, in, out any) error {
+	return r.stepUntil(ctx, r.interrupted, c, in, out)
+}
+
+// stepUntil is step with another condition that cancels the activity.
+func (r *taskRun) stepUntil(ctx workflow.Context, stop func() bool, c call, in, out any) error {
 	cancellable, cancel := workflow.WithCancel(ctx)
 	defer cancel()
 	future := c.start(cancellable, in)
-	_ = workflow.Await(ctx, func() bool { return future.IsReady() || r.interrupted() })
+	_ = workflow.Await(ctx, func() bool { return future.IsReady() || stop() })
 	if !future.IsReady() {
 		cancel()
 		_ = workflow.Await(ctx, future.IsReady)
