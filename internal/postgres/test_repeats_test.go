@@ -67,6 +67,22 @@ func TestTestRepeat_SandboxEnds(t *testing.T) {
 	require.NotNil(t, w.ledger(second).EndedAt)
 }
 
+// A task whose tests are repeated has two sandboxes and reserves a part of the budget once.
+func TestTestRepeat_ReservesNoBudget(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	p := w.project(1)
+	a := w.task(p, "")
+	live := w.running(a)
+	_, err := w.store.SetProjectBudget(t.Context(), w.org, p, "me", task.Budget{USD: 10})
+	require.NoError(t, err)
+	room := func() int { return count(t, w.pool, `SELECT omoi_budget_room($1)`, p) }
+	require.Equal(t, 9, room())
+	_, _, err = w.store.BeginTestRepeat(t.Context(), contract.SandboxRef{TaskID: a.id, SandboxID: live.SandboxID, Attempt: live.Number})
+	require.NoError(t, err)
+	require.Equal(t, 9, room())
+}
+
 func TestTestRepeat_IsKeptByCommitAndCommand(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
