@@ -163,6 +163,7 @@ func TestAllow_LetsOneCallRun(t *testing.T) {
 	require.NoError(t, hook.Allow(b.dir, refusal), "a message may arrive twice")
 	require.Equal(t, hook.ExitRefused, b.bash("npm publish --tag next"), "another call")
 	require.Equal(t, hook.ExitAllowed, b.bash("npm publish"))
+	require.NoError(t, hook.Allow(b.dir, refusal), "a restarted omoi-agent may get the message again")
 	require.Equal(t, hook.ExitRefused, b.bash("npm publish"), "once")
 	events := b.events()
 	require.Len(t, events, 3)

@@ -20,6 +20,7 @@ import (
 const (
 	reportsName = "reports" // events that are not in the spool yet, one file each
 	allowedName = "allowed" // what a user allowed once, one empty file each
+	usedName    = "used"    // what of it was used up
 	lookEvery   = 200 * time.Millisecond
 )
 
@@ -46,7 +47,7 @@ func digest(c Call) string {
 
 // Open writes the limits for the hook.
 func Open(dir string, l Limits) error {
-	for _, name := range []string{reportsName, allowedName} {
+	for _, name := range []string{reportsName, allowedName, usedName} {
 		if err := os.MkdirAll(filepath.Join(folder(dir), name), 0o700); err != nil {
 			return fmt.Errorf("create the folder of the hook: %w", err)
 		}
@@ -100,6 +101,9 @@ func Allow(dir, refusal string) error {
 	if !idForm.MatchString(refusal) {
 		return fmt.Errorf("%q is not the ID of a refusal", refusal)
 	}
+	if _, err := os.Stat(filepath.Join(folder(dir), usedName, refusal)); err == nil {
+		return nil // the message arrived again
+	}
 	f, err := os.OpenFile(filepath.Join(folder(dir), allowedName, refusal), os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("store what a user allowed: %w", err)
@@ -111,8 +115,9 @@ func Allow(dir, refusal string) error {
 func takeAllowed(dir, what string) (refusal string) {
 	found, _ := filepath.Glob(filepath.Join(folder(dir), allowedName, what+"-*"))
 	for _, path := range found {
-		if os.Remove(path) == nil {
-			return filepath.Base(path)
+		id := filepath.Base(path)
+		if os.Rename(path, filepath.Join(folder(dir), usedName, id)) == nil {
+			return id
 		}
 	}
 	return ""
