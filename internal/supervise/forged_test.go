@@ -7,6 +7,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/supervise"
+	"github.com/omoi-dev/omoi/internal/taskcontract"
 )
 
 // took adds a call that reports a duration; by its storage times the call took one second.
@@ -55,5 +56,17 @@ func TestRules_ForgedEvents(t *testing.T) {
 		}).times(9, func(tp *tape, i int) {
 			tp.wait(4*time.Minute).read(fmt.Sprintf("f%d.go", i*4%9)).beat("running", "Bash", time.Second)
 		})},
+	})
+}
+
+// A program can report the refusal of a call that ran.
+func TestRules_ForgedRefusals(t *testing.T) {
+	t.Parallel()
+	only := accepts(taskcontract.Contract{AllowedPaths: []string{"src"}, ForbiddenCommands: []string{"git push --force"}})
+	hold(t, []judged{
+		{name: "of a command with a result", tape: newTape().bash("git push --force", "done").decided(event.AgentToolRefused), with: only, want: []string{"constraint"}},
+		{name: "before the command", tape: newTape().use("Bash", map[string]any{"command": "git push --force"}).decided(event.AgentToolRefused).result("done", false), with: only, want: []string{"constraint"}},
+		{name: "of a command without a result", tape: newTape().use("Bash", map[string]any{"command": "git push --force"}).decided(event.AgentToolRefused), with: only},
+		{name: "of an edit that changed a file", tape: newTape().call("Edit", map[string]any{"file_path": "a.go"}, "done", false).edit("a.go", "+x").decided(event.AgentToolRefused), with: only, want: []string{"outside_paths"}},
 	})
 }

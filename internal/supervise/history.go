@@ -48,16 +48,16 @@ type history struct {
 	end     *Event // successful completion without later work; of several in a row, the first
 	wentOn  bool   // the agent worked on after a completion without a user's message
 
-	calls map[string]*step
-	// decided has the calls that omoi refused before they ran, or that a user allowed once.
-	decided map[string]bool
+	calls   map[string]*step
+	refused map[string]bool // calls that omoi refused before they ran, by their events
+	allowed map[string]bool // calls that a user allowed once
 	known   map[any]bool
 	moved   map[same]*series
 	net     map[string]uint64 // sum of Edit.balance by file
 }
 
 func newHistory(s *Subject) *history {
-	t := &history{Subject: s, calls: map[string]*step{}, decided: map[string]bool{}, known: map[any]bool{}, moved: map[same]*series{}, net: map[string]uint64{}}
+	t := &history{Subject: s, calls: map[string]*step{}, refused: map[string]bool{}, allowed: map[string]bool{}, known: map[any]bool{}, moved: map[same]*series{}, net: map[string]uint64{}}
 	t.steps = make([]*step, 0, len(s.Events)/3)
 	for i := range s.Events {
 		t.take(&s.Events[i])
@@ -71,8 +71,10 @@ func (t *history) take(e *Event) {
 		t.end = nil
 	}
 	switch {
-	case e.Type == event.AgentToolRefused, e.Type == event.AgentToolAllowed:
-		t.decided[e.Call] = e.Call != ""
+	case e.Type == event.AgentToolRefused:
+		t.refused[e.Call] = e.Call != ""
+	case e.Type == event.AgentToolAllowed:
+		t.allowed[e.Call] = e.Call != ""
 	case e.Sender != "":
 		t.told(e)
 	case e.Edit != nil:

@@ -77,7 +77,7 @@ func edits(t *history, s Settings, confidence float64, which string, wrong func(
 	var seen []int64
 	for i := range t.Events {
 		e := &t.Events[i]
-		if e.Edit == nil || t.decided[e.Call] || !t.left(e.Path) || !wrong(e) || taskcontract.Covers(s.Ignored, e.Path) {
+		if e.Edit == nil || t.allowed[e.Call] || !t.left(e.Path) || !wrong(e) || taskcontract.Covers(s.Ignored, e.Path) {
 			continue
 		}
 		seen = append(seen, e.Sequence)
@@ -103,11 +103,16 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// neverRan reports whether omoi refused a call before it ran. A result without an error contradicts that.
+func (t *history) neverRan(st *step) bool {
+	return t.refused[st.use.Call] && (st.result == nil || st.result.Failed)
+}
+
 // forbidden matches the newest command that the contract forbids.
 func forbidden(t *history, c part) *Finding {
 	for _, st := range slices.Backward(t.steps) {
 		name := shellcmd.OneOf(st.use.commands, c.ForbiddenCommands...)
-		if name == "" || t.decided[st.use.Call] {
+		if name == "" || t.allowed[st.use.Call] || t.neverRan(st) {
 			continue
 		}
 		return &Finding{

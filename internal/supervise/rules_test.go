@@ -237,7 +237,7 @@ func TestOutsideAndConstraints(t *testing.T) {
 		{name: "not forbidden", tape: newTape().edit("src/tests.go", "+x"), with: not},
 		{name: "a forbidden command", tape: newTape().bash("cd x && git push origin HEAD --force", ""), with: only, want: []string{"constraint"}},
 		{name: "a forbidden command behind a timeout", tape: newTape().bash("cd x && timeout 60 git push origin HEAD --force", ""), with: only, want: []string{"constraint"}},
-		{name: "a forbidden command that omoi refused", tape: newTape().bash("git push --force", "Refused before it ran.").decided(event.AgentToolRefused), with: only},
+		{name: "a forbidden command that omoi refused", tape: newTape().fails("git push --force", "Refused before it ran.").decided(event.AgentToolRefused), with: only},
 		{name: "a forbidden command that a user allowed once", tape: newTape().bash("git push --force", "done").decided(event.AgentToolAllowed), with: only},
 		{name: "and again", tape: newTape().bash("git push --force", "done").decided(event.AgentToolAllowed).bash("git push --force", "done"), with: only, want: []string{"constraint"}},
 		{name: "its name in a text", tape: newTape().bash(`echo "git push --force is forbidden"`, ""), with: only},
