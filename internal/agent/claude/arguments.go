@@ -47,10 +47,11 @@ func (t *talk) arguments() []string {
 	return append(args, "--disallowedTools", strings.Join(refused, ","), "--allowedTools", strings.Join(allowed, ","))
 }
 
-// hooks returns the settings with the hook that checks the tools which run commands and change files.
+// hooks returns the settings with the hook that checks the tools which run commands and change files. The repository cannot
+// disable it, because settings of the command line come first.
 func hooks(command string) string {
-	settings, _ := json.Marshal(map[string]any{"hooks": map[string]any{"PreToolUse": []any{map[string]any{ //nolint:errchkjson // of texts
-		"matcher": "Bash|Edit|MultiEdit|Write|NotebookEdit",
+	settings, _ := json.Marshal(map[string]any{"disableAllHooks": false, "hooks": map[string]any{"PreToolUse": []any{map[string]any{ //nolint:errchkjson // of texts
+		"matcher": "Bash|Monitor|Edit|MultiEdit|Write|NotebookEdit",
 		"hooks":   []any{map[string]any{"type": "command", "command": command, "timeout": hookSeconds}},
 	}}}})
 	return string(settings)

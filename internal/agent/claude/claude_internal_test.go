@@ -203,7 +203,7 @@ func TestArguments(t *testing.T) {
 	require.Contains(t, args, "--allowedTools Bash(git log:*),Read")
 	require.NotContains(t, given(variables{}), "--settings")
 	env.Hook = "'/opt/omoi agent' hook --dir /omoi"
-	require.Contains(t, strings.Join(given(variables{}), " "), `--settings {"hooks":{"PreToolUse":[{"hooks":[{"command":"'/opt/omoi agent' hook --dir /omoi","timeout":10,"type":"command"}],"matcher":"Bash|Edit|MultiEdit|Write|NotebookEdit"}]}}`)
+	require.Contains(t, strings.Join(given(variables{}), " "), `--settings {"disableAllHooks":false,"hooks":{"PreToolUse":[{"hooks":[{"command":"'/opt/omoi agent' hook --dir /omoi","timeout":10,"type":"command"}],"matcher":"Bash|Monitor|Edit|MultiEdit|Write|NotebookEdit"}]}}`)
 	p.Begun = true
 	require.Contains(t, given(variables{}), "--resume")
 	require.Contains(t, FirstPrompt(env, p.Begun), "the secret task")

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/statefile"
 	"github.com/omoi-dev/omoi/internal/agent/textcut"
@@ -65,37 +66,55 @@ const (
 
 const (
 	maxInput   = 32 << 20
-	maxCommand = 5000 // bytes of a command in an event
+	maxTime    = 8 * time.Second // below the limit of Claude Code for a hook
+	maxCommand = 5000            // bytes of a command in an event
 	limitsName = "limits.json"
 )
 
 func folder(dir string) string { return filepath.Join(dir, "hook") }
 
 // Run checks the call that is read from in, and returns the exit code. A call that cannot be checked runs.
-func Run(dir string, in io.Reader, errs io.Writer) int {
-	call, reason, err := decide(dir, in)
+func Run(dir string, in io.Reader, errs io.Writer) int { return run(dir, in, errs, maxTime) }
+
+func run(dir string, in io.Reader, errs io.Writer, limit time.Duration) int {
+	decided := make(chan decision, 1)
+	go func() { decided <- decide(dir, in) }()
+	var d decision
+	select {
+	case d = <-decided:
+	case <-time.After(limit):
+		d.err = fmt.Errorf("the check took more than %s", limit)
+	}
 	switch {
-	case err != nil:
-		return unchecked(dir, call, errs, err)
-	case reason != "":
-		_, _ = fmt.Fprintln(errs, reason)
+	case d.err != nil:
+		return unchecked(dir, d.call, errs, d.err)
+	case d.reason != "":
+		_, _ = fmt.Fprintln(errs, d.reason)
 		return ExitRefused
 	}
 	return ExitAllowed
 }
 
+// decision is a call, and why it is refused.
+type decision struct {
+	call   Call
+	reason string
+	err    error
+}
+
 // decide reads a call and checks it. A panic is an error, because its exit code would refuse the call.
-func decide(dir string, in io.Reader) (call Call, reason string, err error) {
+func decide(dir string, in io.Reader) (d decision) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the check panicked: %v", p)
+			d.err = fmt.Errorf("the check panicked: %v", p)
 		}
 	}()
-	if err = json.NewDecoder(io.LimitReader(in, maxInput)).Decode(&call); err != nil {
-		return call, "", fmt.Errorf("read the tool call: %w", err)
+	if err := json.NewDecoder(io.LimitReader(in, maxInput)).Decode(&d.call); err != nil {
+		d.err = fmt.Errorf("read the tool call: %w", err)
+		return d
 	}
-	reason, err = Check(dir, call)
-	return call, reason, err
+	d.reason, d.err = Check(dir, d.call)
+	return d
 }
 
 // Check returns why a call is refused; empty: the call may run. Check reports what it refuses, and what a user allowed

@@ -5,6 +5,7 @@ import (
 	"context"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
 	"github.com/omoi-dev/omoi/internal/shellcmd"
@@ -73,7 +74,9 @@ func (l Limits) atBase(file string) bool {
 	if l.Base == "" {
 		return false
 	}
-	_, err := gitcmd.Repository(l.Workspace).Run(context.Background(), "cat-file", "-e", l.Base+":"+filepath.ToSlash(file))
+	repo := gitcmd.Repository(l.Workspace)
+	repo.Timeout = 3 * time.Second
+	_, err := repo.Run(context.Background(), "cat-file", "-e", l.Base+":"+filepath.ToSlash(file))
 	return err == nil
 }
 

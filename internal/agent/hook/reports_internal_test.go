@@ -1,8 +1,10 @@
 package hook
 
 import (
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -39,4 +41,15 @@ func TestForward_EmitsOwnEventsOnce(t *testing.T) {
 	require.NoError(t, os.WriteFile(kept, text, 0o600))
 	again()
 	require.Len(t, emitted, 1)
+}
+
+func TestRun_EndsInTime(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, Open(dir, Limits{}))
+	in, call := io.Pipe() // the call never arrives
+	defer func() { _ = call.Close() }()
+	var errs strings.Builder
+	require.Equal(t, ExitUnchecked, run(dir, in, &errs, 0))
+	require.Contains(t, errs.String(), "the check took more than 0s")
 }
