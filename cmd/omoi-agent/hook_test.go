@@ -58,7 +58,7 @@ func TestHook_LateRefusals(t *testing.T) {
 	b.cfg.Runtime, b.cfg.Env, b.cfg.Accepted = "command", map[string]string{wantsNoCommit: "false"}, []byte(`{"forbidden_commands": ["npm publish"]}`)
 	const call = `{"tool_name": "Bash", "tool_input": {"command": "npm publish"}}`
 	b.cfg.Command = []string{"sh", "-c", `
-late() { echo '` + call + `' | sh -c "$OMOI_HOOK"; exit 0; }
+late() { trap '' TERM; echo '` + call + `' | sh -c "$OMOI_HOOK"; exit 0; }
 trap late TERM
 echo 1 > ready
 while :; do sleep 0.1; done
