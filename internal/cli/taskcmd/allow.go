@@ -37,7 +37,8 @@ func newAllow(s *session) *cobra.Command {
 			s.hint("Next: omoi message %s, or omoi logs -f %s", queued.MessageID, name)
 		})
 	})
-	cmd.Long = `Allow a tool call once that omoi refused before it ran (docs/CONTRACTS.md). The agent gets a message, and may repeat this command in any folder, or one edit of this file.
+	cmd.Long = `Allow a tool call once that omoi refused before it ran (docs/CONTRACTS.md). The agent gets a message, and may repeat
+this command in any folder, or one edit of this file.
 The event is the number that omoi logs prints with the refusal; without one, the newest refusal counts.`
 	cmd.ValidArgsFunction = s.completeTasks
 	return cmd
