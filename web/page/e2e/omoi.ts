@@ -14,6 +14,34 @@ export type Event = Schemas["Event"];
 export const root = new URL("../../../", import.meta.url).pathname;
 const chromiumPath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
 
+const commandOf = (pid: number): string => readFileSync(`/proc/${pid}/cmdline`, "latin1");
+
+/** The processes for which a condition holds, and all that they started. */
+function below(holds: (pid: number) => boolean): number[] {
+  const parents = new Map<number, number>(), roots = new Set<number>();
+  for (const pid of readdirSync("/proc").map(Number).filter(Number.isInteger)) {
+    try {
+      parents.set(pid, Number(/^\d+ \(.*\) \S (\d+)/s.exec(readFileSync(`/proc/${pid}/stat`, "utf8"))![1]));
+      if (holds(pid)) {
+        roots.add(pid);
+      }
+    } catch {
+      // it has ended
+    }
+  }
+  const mine = (pid: number | undefined): boolean => pid !== undefined && (roots.has(pid) || mine(parents.get(pid)));
+  return [...parents.keys()].filter(mine);
+}
+
+/** Kills a process, unless it has ended. */
+function end(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // with its parent
+  }
+}
+
 /** A real omoi of its own: PostgreSQL, Temporal, API and worker. */
 export class Omoi {
   readonly home = mkdtempSync(join(tmpdir(), "omoi-page-"));
@@ -68,16 +96,7 @@ export class Omoi {
 
   /** Stops or continues the processes of omoi dev whose command line matches. */
   signal(name: RegExp, signal: "SIGSTOP" | "SIGCONT"): void {
-    const parents = new Map<number, number>();
-    for (const pid of readdirSync("/proc").map(Number).filter(Number.isInteger)) {
-      try {
-        parents.set(pid, Number(/^\d+ \(.*\) \S (\d+)/s.exec(readFileSync(`/proc/${pid}/stat`, "utf8"))![1]));
-      } catch {
-        // it has ended
-      }
-    }
-    const mine = (pid: number | undefined): boolean => pid !== undefined && pid > 1 && (pid === this.process!.pid || mine(parents.get(pid)));
-    const found = [...parents.keys()].filter((pid) => pid !== this.process!.pid && mine(pid) && name.test(readFileSync(`/proc/${pid}/cmdline`, "latin1")));
+    const found = below((pid) => pid === this.process!.pid).filter((pid) => pid !== this.process!.pid && name.test(commandOf(pid)));
     expect(found.length, `processes of ${name}`).toBeGreaterThan(0);
     found.forEach((pid) => process.kill(pid, signal));
   }
@@ -101,6 +120,7 @@ export class Omoi {
     const gone = new Promise((resolve) => this.process!.once("exit", resolve));
     this.process!.kill("SIGINT");
     await gone;
+    below((pid) => commandOf(pid).includes(`${this.home}/`)).forEach(end); // agents outlive omoi dev
     rmSync(this.home, { recursive: true, force: true });
   }
 
