@@ -48,11 +48,11 @@ export function useTests(task: Task): { checks: Check[]; error: unknown } {
   };
 }
 
-/** Why there is no result of a check by omoi. */
-function noResult(task: Task): string {
-  const { test_command: command } = task.execution_config, checks = [...(task.continuous ? ["the checks of continuous mode"] : []), ...(command ? ["the repeat of the test command"] : []), ...(task.validation_rounds > 0 ? ["a validator"] : [])];
-  if (checks.length > 0) {
-    return task.completed_at === null ? `omoi has no test result yet: ${checks.join(" and ")} will check the work.` : "omoi ran no test: the task ended before its checks.";
+/** What is known while there is no result of a check by omoi. */
+export function noResult(task: Task): string {
+  const checked = task.continuous || Boolean(task.execution_config.test_command) || task.validation_rounds > 0;
+  if (checked) {
+    return task.completed_at === null ? "omoi has no test result yet." : "omoi has no test result of this task.";
   }
   return `omoi ${task.completed_at === null ? "runs" : "ran"} no test for this task: the task has no test command and no validation.`;
 }
