@@ -1,5 +1,5 @@
 import { Link, useSearch } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { useRef, type ReactNode } from "react";
 
 import type { Sandbox } from "../lib/api";
 import { duration, grouped, usd } from "../lib/format";
@@ -13,7 +13,11 @@ import { shows } from "./search";
 /** The sandboxes: those whose deletion is not verified, if there are any, else the running ones. */
 export function Sandboxes(): ReactNode {
   const { show: chosen } = useSearch({ from: "/fleet" });
-  const counts = useCapacity().data?.sandboxes, show = chosen ?? (counts?.unverified === 0 ? "running" : "unverified"), alert = useReadiness().data?.dependencies.find((d) => d.name === "sandboxes" && d.state === "down");
+  const counts = useCapacity().data?.sandboxes, first = useRef<"running" | "unverified">(undefined), alert = useReadiness().data?.dependencies.find((d) => d.name === "sandboxes" && d.state === "down");
+  if (counts !== undefined) {
+    first.current ??= counts.unverified === 0 ? "running" : "unverified"; // counts change, and the list that a reader reads stays
+  }
+  const show = chosen ?? first.current ?? "running";
   const count = { unverified: counts?.unverified, lost: counts?.lost, running: undefined, all: undefined };
   return (
     <>
