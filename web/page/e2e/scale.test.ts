@@ -120,6 +120,13 @@ test("an opened row stays where it is, and a filter returns to it; buttons go fr
     await page.getByLabel("Show").selectOption({ label: "All rows" });
     await page.getByText("after 0", { exact: true }).waitFor();
     await expect(broken.isVisible()).resolves.toBe(true);
+    await page.locator(".feed").hover();
+    await page.mouse.wheel(0, -600);
+    await page.getByText("before 10", { exact: true }).waitFor();
+    const kept = await place(page);
+    await page.getByLabel("Show").selectOption({ label: "Every event, with heartbeats" });
+    await page.getByText("before 10", { exact: true }).waitFor();
+    expect((await place(page)).n, "a reader who scrolled stays there").toBe(kept.n);
   });
 });
 

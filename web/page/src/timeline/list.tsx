@@ -16,6 +16,8 @@ interface Props {
   shown?: Uint8Array;
   follow: boolean;
   onFollow: (follow: boolean) => void;
+  /** Called when the reader scrolls. */
+  onScrolled?: () => void;
   handle?: Ref<ListHandle>;
   /** Where a reader begins that does not follow. */
   start?: Place;
@@ -92,6 +94,7 @@ export function List(props: Props): ReactNode {
     if (Math.abs(top - place.top) < 1) {
       return; // our own
     }
+    props.onScrolled?.();
     const up = top < place.top, bottom = top + place.view >= h.total - 2;
     const row = h.rowAt(top);
     Object.assign(place, { row, offset: top - h.offset(row), top });

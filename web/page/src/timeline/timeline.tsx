@@ -48,11 +48,10 @@ export function Timeline(props: TimelineProps): ReactNode {
   useKeptPlace(name, () => (follow || props.until !== undefined ? undefined : list.current?.place()));
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
   const [at, setAt] = useState(chosen); // the row that the reader went to
-  const reading = useRef(chosen); // the row to which a change of the filter returns
+  const reading = useRef(chosen); // the row to which a change of the filter returns, until the reader scrolls
   const read = useRef(log.head);
   if (follow) {
     read.current = log.head;
-    reading.current = 0;
   }
   const goTo = useCallback((n: number) => {
     setAt(n);
@@ -106,7 +105,7 @@ export function Timeline(props: TimelineProps): ReactNode {
         : (
           <div className="feed-box">
             <Overview log={log} version={version} until={until} goTo={goTo} />
-            <List key={log.attempt} count={until} label={`Events of attempt ${log.attempt}`} shown={view.shown} follow={follow} onFollow={setFollow} handle={list} start={start}
+            <List key={log.attempt} count={until} label={`Events of attempt ${log.attempt}`} shown={view.shown} follow={follow} onFollow={setFollow} onScrolled={() => { reading.current = 0; }} handle={list} start={start}
               row={(index) => <Place n={index + 1} of={props} view={view} at={at} open={open} toggle={toggle} />} />
           </div>
         )}
