@@ -71,8 +71,13 @@ function Stopped(): ReactNode {
 
 const refused: Maker = (f, event) => ({
   label: "Refused", tone: "fail", main: <>{mono(f.text("command", "file_path"))}<span className="muted"> · {line(f.text("reason"))}</span></>,
-  more: f.is("can_be_allowed") ? () => <p className="muted small">To allow this call once: <code>omoi allow {f.text("task_id")} {event.sequence}</code></p> : undefined,
+  more: f.is("can_be_allowed") ? () => <Allow command={`omoi allow ${f.text("task_id")} ${event.sequence}`} /> : undefined,
 });
+
+/** Names the command that allows a call once, while the attempt runs. */
+function Allow({ command }: { command: string }): ReactNode {
+  return useContext(Outcome) === "" ? <p className="muted small">To allow this call once: <code>{command}</code></p> : <p className="muted small">The attempt has ended: nothing can be allowed any more.</p>;
+}
 
 const toolEnd: Maker = (f) => ({
   label: f.text("tool") || "tool result",
