@@ -29,6 +29,8 @@ test("a draft stays with the question under which it was begun, until the user m
   write("t", "Fine, go on", questionOf(2, 3));
   const later = await reloaded(), draft = later.draftOf("t");
   expect([questionOf(1, 5), questionOf(1, 0), questionOf(1, 9), questionOf(2, 0), questionOf(2, 5)].map((q) => isOfOther(draft, q))).toEqual([false, false, true, true, true]);
+  expect([questionOf(1, 0), questionOf(1, 5), questionOf(2, 5)].map((q) => later.isNamedBy({ ...draft, question: questionOf(1, 0) }, q))).toEqual([false, true, false]);
+  expect(later.isNamedBy(draft, questionOf(1, 9))).toBe(false);
   later.moveTo("t", questionOf(2, 5));
   expect(isOfOther(later.draftOf("t"), questionOf(2, 5))).toBe(false);
   expect(later.draftOf("t")).toEqual({ ...draft, question: questionOf(2, 5) });

@@ -4,7 +4,7 @@ import { said, type Task } from "../lib/api";
 import { sendKeys } from "../lib/keyboard";
 import { useMay } from "../lib/session";
 import { Text } from "../lib/text";
-import { drop, isOfOther, moveTo, useDraft, write } from "./draft";
+import { drop, isNamedBy, isOfOther, moveTo, useDraft, write } from "./draft";
 import { post } from "./sent";
 
 /** Writes to the agent of a running attempt. The draft outlives a reload. question: the one that the agent waits to be answered. to: the attempt, if the reader sees another one. */
@@ -13,6 +13,11 @@ export function Composer({ task, question, to }: { task: Task; question?: string
   const [busy, setBusy] = useState(false), [error, setError] = useState("");
   const may = useMay("write"), box = useRef<HTMLTextAreaElement>(null);
   useKeptFocus(box);
+  useEffect(() => {
+    if (question !== undefined && isNamedBy(draft, question)) {
+      moveTo(task.id, question);
+    }
+  }, [task.id, draft, question]);
   useEffect(() => {
     if (answer && document.activeElement?.matches("body, #content, .feed, .feed *")) {
       box.current?.focus({ preventScroll: true });

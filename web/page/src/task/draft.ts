@@ -42,6 +42,12 @@ export function isOfOther(draft: Draft, question: string): boolean {
   return draft.text !== "" && draft.question !== "" && (attempt !== now || ![event, shown].includes("0") && event !== shown);
 }
 
+/** Whether a draft was begun while the number of its question was not known, and it is now. */
+export function isNamedBy(draft: Draft, question: string): boolean {
+  const [attempt, event] = draft.question.split(":"), [now, shown] = question.split(":");
+  return event === "0" && attempt === now && shown !== "0";
+}
+
 /** Removes a draft that the server has, unless the user has changed it since. */
 export function drop(task: string, sent: Draft): void {
   if (draftOf(task) === sent) {
