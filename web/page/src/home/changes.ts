@@ -53,6 +53,7 @@ export class TaskChanges {
   };
 
   private open(): void {
+    clearTimeout(this.limit);
     this.ready = true;
     this.waiting.forEach((reader) => reader());
   }
