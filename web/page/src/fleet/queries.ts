@@ -60,10 +60,10 @@ const filters = {
 export const useSandboxes = (show: NonNullable<FleetSearch["show"]>) =>
   usePages(["sandboxes", show], 4000, (cursor) => unwrap(api.GET("/api/v1/sandboxes", { params: { query: { ...filters[show], limit: 100, cursor } } })));
 
-/** Analyses and interventions of all tasks, or of one. */
 /** What the guardian said of one task changes once a cycle, which is a minute by default. */
 const pollOf = (task: string) => (task === "" ? 5000 : 30_000);
 
+/** Analyses and interventions of all tasks, or of one. */
 export const useVerdicts = (task = "") =>
   usePages(["analyses", task], pollOf(task), (cursor) => unwrap(api.GET("/api/v1/guardian/analyses", { params: { query: { limit: 50, cursor, ...(task && { task_id: [task] }) } } })));
 export const useInterventions = (task = "") =>
