@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
 	"github.com/omoi-dev/omoi/internal/agent/statefile"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/wait"
@@ -79,7 +81,7 @@ func forward(dir string, sent map[string]bool, emit func(eventType string, data 
 			continue
 		}
 		var s stored
-		if statefile.Load(path, &s) && own(s.Type) {
+		if text, ok := gitcmd.ReadSmall(path); ok && json.Unmarshal(text, &s) == nil && own(s.Type) {
 			emit(s.Type, s.Data)
 		}
 		if os.Remove(path) != nil {

@@ -23,6 +23,9 @@ func TestForward_EmitsOwnEventsOnce(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(at, name), []byte(text), 0o600))
 	}
 	require.NoError(t, syscall.Mkfifo(filepath.Join(at, "4.json"), 0o600))
+	large := filepath.Join(at, "0.json")
+	require.NoError(t, os.WriteFile(large, nil, 0o600))
+	require.NoError(t, os.Truncate(large, 1<<42)) // a sparse file, larger than any memory
 	var emitted []string
 	sent := map[string]bool{}
 	again := func() { forward(dir, sent, func(kind string, _ map[string]any) { emitted = append(emitted, kind) }) }
