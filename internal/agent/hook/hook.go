@@ -6,6 +6,7 @@ package hook
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -74,72 +75,105 @@ const (
 func folder(dir string) string { return filepath.Join(dir, "hook") }
 
 // Run checks the call that is read from in, and returns the exit code. A call that cannot be checked runs.
-func Run(dir string, in io.Reader, errs io.Writer) int { return run(dir, in, errs, maxTime) }
+func Run(dir string, in io.Reader, errs io.Writer) int {
+	ctx, cancel := limited(maxTime)
+	defer cancel()
+	return run(ctx, dir, in, errs)
+}
 
-func run(dir string, in io.Reader, errs io.Writer, limit time.Duration) int {
-	decided := make(chan decision, 1)
-	go func() { decided <- decide(dir, in) }()
-	var d decision
-	select {
-	case d = <-decided:
-	case <-time.After(limit):
-		d.err = fmt.Errorf("the check took more than %s", limit)
+func limited(limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(context.Background(), limit, fmt.Errorf("the check took more than %s", limit))
+}
+
+// run checks a call until ctx ends. Only the goroutine of run stores anything, so that a call that runs unchecked is not
+// reported as refused.
+func run(ctx context.Context, dir string, in io.Reader, errs io.Writer) int {
+	call, err := within(ctx, func() (Call, error) { return read(in) })
+	if err != nil {
+		return unchecked(dir, call, errs, err)
 	}
-	switch {
-	case d.err != nil:
-		return unchecked(dir, d.call, errs, d.err)
-	case d.reason != "":
-		_, _ = fmt.Fprintln(errs, d.reason)
+	found, err := within(ctx, func() (refusal, error) { return check(ctx, dir, call) })
+	if err != nil {
+		return unchecked(dir, call, errs, err)
+	}
+	if reason := found.apply(dir, call); reason != "" {
+		_, _ = fmt.Fprintln(errs, reason)
 		return ExitRefused
 	}
 	return ExitAllowed
 }
 
-// decision is a call, and why it is refused.
-type decision struct {
-	call   Call
-	reason string
-	err    error
+// outcome is what a function returned.
+type outcome[T any] struct {
+	value T
+	err   error
 }
 
-// decide reads a call and checks it. A panic is an error, because its exit code would refuse the call.
-func decide(dir string, in io.Reader) (d decision) {
-	defer func() {
-		if p := recover(); p != nil {
-			d.err = fmt.Errorf("the check panicked: %v", p)
-		}
+// within returns the result of f, which must store nothing: it continues if ctx ends before. A panic is an error, because its
+// exit code would refuse the call.
+func within[T any](ctx context.Context, f func() (T, error)) (none T, err error) {
+	ended := make(chan outcome[T], 1)
+	go func() {
+		var o outcome[T]
+		defer func() {
+			if p := recover(); p != nil {
+				o.err = fmt.Errorf("the check panicked: %v", p)
+			}
+			ended <- o
+		}()
+		o.value, o.err = f()
 	}()
-	if err := json.NewDecoder(io.LimitReader(in, maxInput)).Decode(&d.call); err != nil {
-		d.err = fmt.Errorf("read the tool call: %w", err)
-		return d
+	select {
+	case o := <-ended:
+		if ctx.Err() == nil { // else f may have decided without the answer of Git
+			return o.value, o.err
+		}
+	case <-ctx.Done():
 	}
-	d.reason, d.err = Check(dir, d.call)
-	return d
+	return none, context.Cause(ctx)
 }
 
-// Check returns why a call is refused; empty: the call may run. Check reports what it refuses, and what a user allowed
-// once. An error means that the limits are unknown.
-func Check(dir string, call Call) (reason string, err error) {
-	var l Limits
-	if text, err := os.ReadFile(filepath.Join(folder(dir), limitsName)); err != nil {
-		return "", fmt.Errorf("read the limits: %w", err)
-	} else if err = json.Unmarshal(text, &l); err != nil {
-		return "", fmt.Errorf("read the limits: %w", err)
+func read(in io.Reader) (call Call, err error) {
+	if err := json.NewDecoder(io.LimitReader(in, maxInput)).Decode(&call); err != nil {
+		return Call{}, fmt.Errorf("read the tool call: %w", err)
 	}
-	rule, why := l.refuses(call)
-	if rule == "" {
-		return "", nil
+	return call, nil
+}
+
+// refusal is why a call is refused. The zero value: the call may run.
+type refusal struct {
+	limits    Limits
+	rule, why string
+}
+
+// check returns why a call is refused. An error means that the limits are unknown.
+func check(ctx context.Context, dir string, call Call) (r refusal, err error) {
+	text, err := os.ReadFile(filepath.Join(folder(dir), limitsName))
+	if err == nil {
+		err = json.Unmarshal(text, &r.limits)
+	}
+	if err != nil {
+		return refusal{}, fmt.Errorf("read the limits: %w", err)
+	}
+	r.rule, r.why = r.limits.refuses(ctx, call)
+	return r, nil
+}
+
+// apply reports a refusal, or uses up what a user allowed once, and returns the reason for the agent. Empty: the call may run.
+func (r refusal) apply(dir string, call Call) string {
+	if r.rule == "" {
+		return ""
 	}
 	what := digest(call)
 	if id := takeAllowed(dir, what); id != "" {
 		_ = report(dir, event.AgentToolAllowed, call, map[string]any{"refusal": id})
-		return "", nil
+		return ""
 	}
 	id := what + "-" + suffix()
-	if err := report(dir, event.AgentToolRefused, call, map[string]any{"refusal": id, "rule": rule, "reason": why, "can_be_allowed": l.Messages}); err != nil {
-		why += " (The refusal is not recorded: " + err.Error() + ")"
+	if err := report(dir, event.AgentToolRefused, call, map[string]any{"refusal": id, "rule": r.rule, "reason": r.why, "can_be_allowed": r.limits.Messages}); err != nil {
+		r.why += " (The refusal is not recorded: " + err.Error() + ")"
 	}
-	return "Refused before it ran. " + why + " " + l.advice(), nil
+	return "Refused before it ran. " + r.why + " " + r.limits.advice()
 }
 
 // advice says what the agent can do instead. It never waits.

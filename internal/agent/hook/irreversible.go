@@ -13,10 +13,10 @@ import (
 )
 
 // irreversible returns why a command is refused for every task; empty: it is not. The list is in docs/CONTRACTS.md.
-func (l Limits) irreversible(list []shellcmd.Command, dir string) string {
+func (l Limits) irreversible(ctx context.Context, list []shellcmd.Command, dir string) string {
 	home := l.below(dir) && !slices.ContainsFunc(list, func(c shellcmd.Command) bool { return c.Words[0] == "cd" && len(c.Words) > 1 && !l.below(c.Words[1]) })
 	switch {
-	case home && l.Branch != "" && slices.ContainsFunc(list, func(c shellcmd.Command) bool { return l.overwrites(c, dir) }):
+	case home && l.Branch != "" && slices.ContainsFunc(list, func(c shellcmd.Command) bool { return l.overwrites(ctx, c, dir) }):
 		return "omoi refuses it for every task: a force push to another branch than " + l.Branch + ", or its deletion, cannot be undone."
 	case slices.ContainsFunc(list, l.deletes):
 		return "omoi refuses it for every task: it deletes the workspace, a home folder or a system folder as a whole."
@@ -38,7 +38,7 @@ var (
 
 // overwrites reports whether a command overwrites or deletes another branch than the task's on a remote. A remote that is a
 // folder is of the agent.
-func (l Limits) overwrites(c shellcmd.Command, dir string) bool {
+func (l Limits) overwrites(ctx context.Context, c shellcmd.Command, dir string) bool {
 	at := slices.Index(c.Words, "push")
 	if shellcmd.OneOf([]shellcmd.Command{c}, "git push") == "" || at < 0 {
 		return false
@@ -67,15 +67,16 @@ func (l Limits) overwrites(c shellcmd.Command, dir string) bool {
 		remote, refs = words[0], words[1:]
 	}
 	all := slices.Contains(c.Words, "--mirror") || force && slices.Contains(c.Words, "--all")
-	return (all || slices.ContainsFunc(refs, func(ref string) bool { return l.other(ref, force) })) && !isFolder(remote, dir)
+	return (all || slices.ContainsFunc(refs, func(ref string) bool { return l.other(ref, force) })) && !isFolder(ctx, remote, dir)
 }
 
-// isFolder reports whether a remote of the repository in dir is a folder, for example the remote origin that omoi makes.
-func isFolder(remote, dir string) bool {
+// isFolder reports whether a remote of the repository in dir is a folder, for example the remote origin that omoi makes. If Git
+// does not answer, the remote is none, and the push is refused.
+func isFolder(ctx context.Context, remote, dir string) bool {
 	if local.MatchString(remote) {
 		return true
 	}
-	url, err := gitcmd.Git{Dir: dir, Timeout: 2 * time.Second}.Run(context.Background(), "remote", "get-url", "--push", "--", remote)
+	url, err := gitcmd.Git{Dir: dir, Timeout: 2 * time.Second}.Run(ctx, "remote", "get-url", "--push", "--", remote)
 	return err == nil && (local.MatchString(url) || !strings.Contains(url, ":"))
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
 	"github.com/omoi-dev/omoi/internal/shellcmd"
@@ -32,29 +31,29 @@ const (
 )
 
 // refuses returns the rule that refuses a call, and its sentence. Empty: the call may run.
-func (l Limits) refuses(call Call) (rule, sentence string) {
+func (l Limits) refuses(ctx context.Context, call Call) (rule, sentence string) {
 	call.Dir = cmp.Or(call.Dir, l.Workspace)
 	if command := call.command(); command != "" {
-		return l.refusesCommand(shellcmd.In(command), call.Dir)
+		return l.refusesCommand(ctx, shellcmd.In(command), call.Dir)
 	}
-	if sentence = l.refusesChange(call); sentence != "" {
+	if sentence = l.refusesChange(ctx, call); sentence != "" {
 		return RuleContract, "The task contract says: " + sentence
 	}
 	return "", ""
 }
 
-func (l Limits) refusesCommand(list []shellcmd.Command, dir string) (rule, sentence string) {
+func (l Limits) refusesCommand(ctx context.Context, list []shellcmd.Command, dir string) (rule, sentence string) {
 	if name := shellcmd.OneOf(list, l.Contract.ForbiddenCommands...); name != "" {
 		return RuleContract, "The task contract says: " + taskcontract.ForbidsCommand(name)
 	}
-	if why := l.irreversible(list, dir); why != "" {
+	if why := l.irreversible(ctx, list, dir); why != "" {
 		return RuleIrreversible, why
 	}
 	return "", ""
 }
 
 // refusesChange returns the sentence of the contract that forbids a change of a file. Files outside of the workspace are free.
-func (l Limits) refusesChange(call Call) string {
+func (l Limits) refusesChange(ctx context.Context, call Call) string {
 	file := call.file()
 	if file == "" || l.Validates {
 		return ""
@@ -66,17 +65,15 @@ func (l Limits) refusesChange(call Call) string {
 	if sentence := l.Contract.OutsidePaths(inside); sentence != "" {
 		return sentence
 	}
-	return l.Contract.ForbidsChange(inside, func() bool { return taskcontract.Judges(inside) && l.atBase(inside) })
+	return l.Contract.ForbidsChange(inside, func() bool { return taskcontract.Judges(inside) && l.atBase(ctx, inside) })
 }
 
 // atBase reports whether a file is in the base commit. False: the agent added it, or Git cannot tell.
-func (l Limits) atBase(file string) bool {
+func (l Limits) atBase(ctx context.Context, file string) bool {
 	if l.Base == "" {
 		return false
 	}
-	repo := gitcmd.Repository(l.Workspace)
-	repo.Timeout = 3 * time.Second
-	_, err := repo.Run(context.Background(), "cat-file", "-e", l.Base+":"+filepath.ToSlash(file))
+	_, err := gitcmd.Repository(l.Workspace).Run(ctx, "cat-file", "-e", l.Base+":"+filepath.ToSlash(file))
 	return err == nil
 }
 

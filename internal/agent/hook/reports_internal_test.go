@@ -1,8 +1,11 @@
 package hook
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -11,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/event"
+	"github.com/omoi-dev/omoi/internal/taskcontract"
 )
 
 // An agent can write any file into the folder of the reports.
@@ -52,7 +56,36 @@ func TestRun_EndsInTime(t *testing.T) {
 	require.NoError(t, Open(dir, Limits{}))
 	in, call := io.Pipe() // the call never arrives
 	defer func() { _ = call.Close() }()
+	ctx, cancel := limited(0)
+	defer cancel()
 	var errs strings.Builder
-	require.Equal(t, ExitUnchecked, run(dir, in, &errs, 0))
+	require.Equal(t, ExitUnchecked, run(ctx, dir, in, &errs))
 	require.Contains(t, errs.String(), "the check took more than 0s")
+}
+
+func TestRun_EndsWithItsGit(t *testing.T) {
+	t.Parallel()
+	dir, work := t.TempDir(), t.TempDir()
+	require.NoError(t, Open(dir, Limits{Contract: taskcontract.Contract{TestsMayChange: new(bool)}, Workspace: work, Base: "main"}))
+	require.NoError(t, exec.CommandContext(t.Context(), "git", "init", "-q", work).Run())
+	config := filepath.Join(work, ".git", "config")
+	require.NoError(t, os.Remove(config))
+	require.NoError(t, syscall.Mkfifo(config, 0o600))
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan error)
+	go func() {
+		f, err := os.OpenFile(config, os.O_WRONLY, 0) // waits for Git
+		cancel()
+		for err == nil {
+			_, err = f.WriteString("\n")
+		}
+		stopped <- err
+	}()
+	require.Equal(t, ExitUnchecked, run(ctx, dir, strings.NewReader(`{"tool_name": "Write", "tool_input": {"file_path": "a_test.go"}}`), io.Discard))
+	require.ErrorIs(t, <-stopped, syscall.EPIPE)
+	var emitted []string
+	ForwardLeft(dir, func(kind string, data map[string]any) {
+		emitted = append(emitted, fmt.Sprint(kind, data["tool"], data["file_path"]))
+	})
+	require.Equal(t, []string{event.AgentToolUnchecked + "Writea_test.go"}, emitted)
 }
