@@ -72,8 +72,10 @@ while :; do sleep 0.1; done
 	late := b.command("hook", "--dir", b.cfg.Dir)
 	late.Stdin = strings.NewReader(call)
 	require.Error(t, late.Run())
+	require.EqualValues(t, 1, b.collect().Unsent)
 	require.NoError(t, b.command("flush", "--config", filepath.Join(b.cfg.Dir, "agent.json")).Run())
 	require.Len(t, b.server.Of("agent.tool_refused"), 2)
+	require.Zero(t, b.collect().Unsent)
 }
 
 // TestClaude_Refused checks that the real program does not run a refused command, and that it runs once when a user allows that.

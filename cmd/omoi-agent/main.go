@@ -204,6 +204,7 @@ func collect(cfg agentconfig.Config, out, errs io.Writer) int {
 	if left, err := spool.Look(filepath.Join(dir, agent.SpoolName), spool.Clock()); err == nil {
 		found.Unsent = left.Unsent
 	}
+	found.Unsent += int64(hook.Left(dir))
 	found.Unkept = checkpoints.Unfinished(dir)
 	return printJSON(out, errs, found)
 }

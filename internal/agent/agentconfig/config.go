@@ -143,7 +143,7 @@ type Collected struct {
 	Bytes  int64  `json:"bytes"`
 	// Patch is the path of the uncommitted changes as a patch, if a commit was not possible.
 	Patch string `json:"patch"`
-	// Unsent is the number of events in the spool that the API has not acknowledged.
+	// Unsent is the number of events in the spool that the API has not acknowledged, and of reports of the hook.
 	Unsent int64 `json:"unsent,omitempty"`
 	// Unkept says that the agent ended without a checkpoint of its last files.
 	Unkept bool `json:"unkept,omitempty"`

@@ -71,13 +71,25 @@ func ForwardLeft(dir string, emit func(eventType string, data map[string]any)) {
 	forward(dir, map[string]bool{}, emit)
 }
 
-// forward emits each report once. In sent are those whose file could not be removed.
-func forward(dir string, sent map[string]bool, emit func(eventType string, data map[string]any)) {
+// Left returns the number of reports that are not emitted.
+func Left(dir string) int { return len(left(dir)) }
+
+// left returns the paths of the reports, the oldest first.
+func left(dir string) (paths []string) {
 	at := filepath.Join(folder(dir), reportsName)
 	entries, _ := os.ReadDir(at) // sorted; without the folder there are none
 	for _, e := range entries {
-		path := filepath.Join(at, e.Name())
-		if sent[path] || !e.Type().IsRegular() || !strings.HasSuffix(path, ".json") { // or it is not written to its end
+		if e.Type().IsRegular() && strings.HasSuffix(e.Name(), ".json") { // else it is not written to its end
+			paths = append(paths, filepath.Join(at, e.Name()))
+		}
+	}
+	return paths
+}
+
+// forward emits each report once. In sent are those whose file could not be removed.
+func forward(dir string, sent map[string]bool, emit func(eventType string, data map[string]any)) {
+	for _, path := range left(dir) {
+		if sent[path] {
 			continue
 		}
 		var s stored
