@@ -51,6 +51,17 @@ test $? = 134 || exit 6 # a crash does not refuse
 	require.Equal(t, false, refused[0].Data["can_be_allowed"])
 }
 
+// TestHook_UnreadableContract checks that omoi reports a contract that the hook cannot read, and that the hook then checks the rest.
+func TestHook_UnreadableContract(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, "")
+	b.cfg.Runtime, b.cfg.Env, b.cfg.Accepted = "command", map[string]string{wantsNoCommit: "false"}, []byte(`{"forbidden_commands": "npm publish"}`)
+	b.cfg.Command = []string{"sh", "-c", `echo '{"tool_name": "Bash", "tool_input": {"command": "rm -rf /"}}' | sh -c "$OMOI_HOOK"; test $? = 2`}
+	require.Zero(t, b.run())
+	require.Contains(t, b.one("agent.tool_unchecked")["error"], "read the task contract: json: cannot unmarshal string")
+	require.Equal(t, "irreversible", b.one("agent.tool_refused")["rule"])
+}
+
 // TestHook_LateRefusals checks refusals in the grace time, and those that a killed omoi-agent left.
 func TestHook_LateRefusals(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 
@@ -19,9 +20,12 @@ func (s *session) openHook(ctx context.Context) (command string, done func()) {
 	if s.deps.Program == "" {
 		return "", func() {}
 	}
-	if err := hook.Open(s.cfg.Dir, s.limits()); err != nil {
-		s.deps.Log.WarnContext(ctx, "open hook failed, not checking tool calls", slog.Any("error", err))
-		s.report.Emit(event.AgentToolUnchecked, map[string]any{"error": err.Error()})
+	limits, err := s.limits()
+	if err != nil {
+		s.unchecked(ctx, err)
+	}
+	if err := hook.Open(s.cfg.Dir, limits); err != nil {
+		s.unchecked(ctx, err)
 		return "", func() {}
 	}
 	forwarding, stop := context.WithCancel(context.WithoutCancel(ctx)) // the runtime may call tools in the grace time
@@ -33,22 +37,34 @@ func (s *session) openHook(ctx context.Context) (command string, done func()) {
 	return hookLine(s.deps.Program, s.cfg.Dir), func() { stop(); <-ended }
 }
 
+// unchecked reports that tool calls are not checked, or not against the task contract.
+func (s *session) unchecked(ctx context.Context, err error) {
+	s.deps.Log.WarnContext(ctx, "prepare hook failed, not checking all tool calls", slog.Any("error", err))
+	s.report.Emit(event.AgentToolUnchecked, map[string]any{"error": err.Error()})
+}
+
 // hookLine returns the shell command of the hook. A crash of a Go program has exit code 2, which would refuse the call, so it
 // ends by a signal instead.
 func hookLine(program, dir string) string {
 	return "ulimit -c 0; export GOTRACEBACK=crash; exec " + shellcmd.Line(program, "hook", "--dir", dir)
 }
 
-func (s *session) limits() hook.Limits {
+// limits returns the limits of this attempt. An error means that the task contract is unknown.
+func (s *session) limits() (hook.Limits, error) {
 	l := hook.Limits{
 		Workspace: filepath.Clean(s.cfg.Workspace), Home: cmp.Or(s.cfg.Env["HOME"], home(s.cfg)), Validates: s.cfg.Validation != nil || s.cfg.Mode == task.ModeValidation,
 		Messages: !s.deaf(),
 	}
-	_ = json.Unmarshal(s.cfg.Accepted, &l.Contract) // of another form: nothing is known
 	if s.cfg.Repo != nil {
 		l.Branch, l.Base = s.cfg.Repo.Branch, s.cfg.Repo.Base
 	}
-	return l
+	if len(s.cfg.Accepted) == 0 {
+		return l, nil
+	}
+	if err := json.Unmarshal(s.cfg.Accepted, &l.Contract); err != nil {
+		return l, fmt.Errorf("read the task contract: %w", err)
+	}
+	return l, nil
 }
 
 // allow lets the call of a refusal run once.
