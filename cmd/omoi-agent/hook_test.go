@@ -51,6 +51,18 @@ test $? = 134 || exit 6 # a crash does not refuse
 	require.Equal(t, false, refused[0].Data["can_be_allowed"])
 }
 
+// TestHook_UnusedRuntime checks that omoi-agent opens no hook for an agent that would not use it.
+func TestHook_UnusedRuntime(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, `{"steps": [{"bash": "echo \"hook: $OMOI_HOOK\" > seen"}]}`)
+	b.cfg.Env = map[string]string{wantsNoCommit: "false"}
+	require.Zero(t, b.run())
+	seen, err := os.ReadFile(b.at("seen"))
+	require.NoError(t, err)
+	require.Equal(t, "hook: \n", string(seen))
+	require.NoDirExists(t, filepath.Join(b.cfg.Dir, "hook"))
+}
+
 // TestHook_UnreadableContract checks that omoi reports a contract that the hook cannot read, and that the hook then checks the rest.
 func TestHook_UnreadableContract(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,7 @@ import (
 // openHook prepares the hook that refuses tool calls, and returns its shell command; empty: calls are not checked. The function
 // done reports the last refusals.
 func (s *session) openHook(ctx context.Context) (command string, done func()) {
-	if s.deps.Program == "" {
+	if s.deps.Program == "" || !task.RuntimeOf(s.cfg.Runtime).Hooked {
 		return "", func() {}
 	}
 	limits, err := s.limits()

@@ -30,6 +30,8 @@ type RuntimeSpec struct {
 	Access []string
 	// ACP reports that the agent speaks the Agent Client Protocol: its dialect in internal/agent/acp starts it.
 	ACP bool
+	// Hooked reports that omoi checks the agent's tool calls before they run.
+	Hooked bool
 	// SurvivesInterrupt reports that the agent continues after an interrupt with what the message says.
 	SurvivesInterrupt bool
 	// SelfConnecting reports that omoi starts no agent program: the agent runs elsewhere and connects itself.
@@ -41,14 +43,14 @@ type RuntimeSpec struct {
 //
 //nolint:gochecknoglobals,gosec // a table; a test adds a row. G101: kinds of credentials
 var Runtimes = []RuntimeSpec{
-	{Name: AgentClaude, NeedsModel: true, SurvivesInterrupt: true},
+	{Name: AgentClaude, NeedsModel: true, Hooked: true, SurvivesInterrupt: true},
 	{Name: "codex", ACP: true, NeedsModel: true, SurvivesInterrupt: true, Credential: "openai", Access: []string{"OPENAI"}},
 	{Name: "gemini", ACP: true, NeedsModel: true, SurvivesInterrupt: true, Credential: "google", Access: []string{"GOOGLE", "GEMINI", "GOOGLE_GEMINI"}},
 	{Name: "opencode", ACP: true, NeedsModel: true, SurvivesInterrupt: true, Credential: "openrouter", Access: []string{"OPENROUTER", "ANTHROPIC", "OPENAI", "GOOGLE"}},
 	{Name: "qwen", ACP: true, NeedsModel: true, SurvivesInterrupt: true, Credential: "openai", Access: []string{"OPENAI", "OPENROUTER"}},
 	{Name: "copilot", ACP: true, NeedsModel: true, SurvivesInterrupt: true, Credential: "github_copilot", Access: []string{"GITHUB_COPILOT", "COPILOT_PROVIDER", "OPENAI", "ANTHROPIC"}},
 	{Name: AgentScripted, Input: InputScript},
-	{Name: AgentCommand, Input: InputCommand},
+	{Name: AgentCommand, Input: InputCommand, Hooked: true},
 	{Name: AgentExternal, SelfConnecting: true},
 }
 
