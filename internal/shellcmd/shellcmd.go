@@ -93,8 +93,8 @@ func unwrapped(args []*syntax.Word, nested int) []Command {
 		}
 		c.Words = inner
 	}
-	if len(c.Words) > 2 && shell.MatchString(c.Words[0]+" "+c.Words[1]) {
-		return commandsAt(c.Words[2], nested+1)
+	if text, ok := script(c.Words); ok {
+		return commandsAt(text, nested+1)
 	}
 	if c.Words[0] == "eval" {
 		return commandsAt(strings.Join(c.Words[1:], " "), nested+1)
@@ -138,7 +138,11 @@ func home(of *syntax.ParamExp) string {
 }
 
 var (
-	shell = regexp.MustCompile(`^(?:.*/)?(?:ba|da|k|z)?sh -[a-z]*c$`)
+	shell = regexp.MustCompile(`^(?:.*/)?(?:ba|da|k|z)?sh$`)
+	// shellFlags matches flags of a shell, shellValued those before a word of their own, shellScript those with -c.
+	shellFlags  = regexp.MustCompile(`^(?:[-+][a-zA-Z]*|--[a-z-]*)$`)
+	shellValued = regexp.MustCompile(`^(?:[-+][a-zA-Z]*[oO][a-zA-Z]*|--rcfile|--init-file)$`)
+	shellScript = regexp.MustCompile(`^-[a-zA-Z]*c[a-zA-Z]*$`)
 	// wrapper matches programs that run the command behind their flags and numbers, valued their flags that take a word.
 	wrapper   = regexp.MustCompile(`^(?:.*/)?(?:sudo|env|nice|nohup|timeout|time|command|exec|stdbuf|setsid|ionice|xargs|uv|npx)$`)
 	valued    = regexp.MustCompile(`^-[ugCsfoIda]$`)
@@ -163,6 +167,24 @@ func wrapped(words []string) []string {
 		}
 	}
 	return nil
+}
+
+// script returns the script that a shell runs by -c; false: words do not run one.
+func script(words []string) (text string, ok bool) {
+	if !shell.MatchString(words[0]) {
+		return "", false
+	}
+	for i := 1; i < len(words); i++ {
+		word := words[i]
+		if !shellFlags.MatchString(word) {
+			return word, ok
+		}
+		ok = ok || shellScript.MatchString(word)
+		if shellValued.MatchString(word) {
+			i++
+		}
+	}
+	return "", false
 }
 
 // isExec reports whether a word is the flag of find before the command that it runs.
