@@ -48,6 +48,13 @@ func (c *changes) calm() {
 	c.off = false
 }
 
+// stopped reports that no comparison was finished since a stop.
+func (c *changes) stopped() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.off
+}
+
 func (c *changes) take() (found []diff.Change, total int, skipped []string) {
 	c.one.Lock()
 	defer c.one.Unlock()
@@ -76,5 +83,7 @@ func (r *recorder) look(id string) {
 	if total > len(found) || !slices.Equal(skipped, r.changes.skipped) && len(skipped) > 0 {
 		r.emit(event.AgentFilesUnreported, map[string]any{"tool_use_id": id, "count": total - len(found), "skipped": skipped})
 	}
-	r.changes.skipped = skipped
+	if len(skipped) > 0 || !r.changes.stopped() { // else it is unknown what the work tree skips
+		r.changes.skipped = skipped
+	}
 }
