@@ -47,6 +47,26 @@ func TestSecrets_InOutput(t *testing.T) {
 	}
 }
 
+// TestSecrets_InRefusal checks a refused call with secrets: its event reveals none, and no file keeps the call.
+func TestSecrets_InRefusal(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, "")
+	b.cfg.Runtime, b.cfg.Token, b.cfg.Accepted = "command", boxToken, []byte(`{"forbidden_commands": ["npm publish"]}`)
+	b.cfg.Env = map[string]string{"MY_SECRET": boxSecret, wantsNoCommit: "false"}
+	call, err := json.Marshal(map[string]any{"tool_name": "Bash", "tool_input": map[string]string{"command": "npm publish " + boxToken + " " + boxSecret}})
+	require.NoError(t, err)
+	b.cfg.Command = []string{"sh", "-c", "printf '%s' '" + string(call) + `' | sh -c "$OMOI_HOOK"; test $? = 2`}
+	require.Zero(t, b.run())
+	require.Contains(t, b.one("agent.tool_refused")["command"], "npm publish [redacted]")
+	events, err := json.Marshal(b.server.Events())
+	require.NoError(t, err)
+	require.NotContains(t, string(events), "sMf_trL")
+	require.NotContains(t, string(events), "planted")
+	left, err := os.ReadDir(filepath.Join(b.cfg.Dir, "hook", "reports"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
 // TestSecrets_InNotes checks the notes of collect, which are logged.
 func TestSecrets_InNotes(t *testing.T) {
 	t.Parallel()
