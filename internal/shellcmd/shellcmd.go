@@ -214,11 +214,11 @@ func Line(args ...string) string {
 // OneOf returns the name with which one of the commands begins, with or without a wrapper. Empty: none.
 func OneOf(list []Command, names ...string) string {
 	for _, c := range list {
+		line := c.Line()
 		for _, wrapper := range append([]string{""}, c.wrappers...) {
-			for _, name := range names {
-				if begins(strings.Fields(wrapper+" "+c.Line()), strings.Fields(name)) {
-					return name
-				}
+			words := strings.Fields(wrapper + " " + line)
+			if i := slices.IndexFunc(names, func(name string) bool { return begins(words, strings.Fields(name)) }); i >= 0 {
+				return names[i]
 			}
 		}
 	}
