@@ -214,12 +214,20 @@ func Line(args ...string) string {
 // OneOf returns the name with which one of the commands begins, with or without a wrapper. Empty: none.
 func OneOf(list []Command, names ...string) string {
 	for _, c := range list {
-		line := c.Line()
-		for _, wrapper := range append([]string{""}, c.wrappers...) {
-			words := strings.Fields(wrapper + " " + line)
-			if i := slices.IndexFunc(names, func(name string) bool { return begins(words, strings.Fields(name)) }); i >= 0 {
-				return names[i]
-			}
+		if name := c.OneOf(names...); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// OneOf returns the name with which the command begins, with or without a wrapper. Empty: none.
+func (c Command) OneOf(names ...string) string {
+	line := c.Line()
+	for _, wrapper := range append([]string{""}, c.wrappers...) {
+		words := strings.Fields(wrapper + " " + line)
+		if i := slices.IndexFunc(names, func(name string) bool { return begins(words, strings.Fields(name)) }); i >= 0 {
+			return names[i]
 		}
 	}
 	return ""

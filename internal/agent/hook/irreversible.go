@@ -40,7 +40,7 @@ var (
 // folder is of the agent.
 func (l Limits) overwrites(ctx context.Context, c shellcmd.Command, dir string) bool {
 	at := slices.Index(c.Words, "push")
-	if shellcmd.OneOf([]shellcmd.Command{c}, "git push") == "" || at < 0 {
+	if c.OneOf("git push") == "" || at < 0 {
 		return false
 	}
 	if flag := slices.Index(c.Words[:at], "-C"); flag >= 0 {
