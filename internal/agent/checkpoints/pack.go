@@ -70,7 +70,9 @@ func (t *taker) added(ctx context.Context, id string, bases []string) string {
 	listed := 0
 	fmt.Fprintf(&lines, "-%s\n%s\n", bases[0], id)
 	err = t.tracker.Added(ctx, strings.TrimPrefix(before, treeLine), strings.TrimPrefix(now, treeLine), func(id, path string) {
-		listed++
+		if listed++; listed > maxListed {
+			return
+		}
 		if len(path) > maxHint || strings.Contains(path, "\n") {
 			path = ""
 		}

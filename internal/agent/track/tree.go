@@ -81,7 +81,7 @@ func (o *objects) put(ctx context.Context, at *node, path []string, to *node) er
 	if len(path) > 1 {
 		below := at.all[name]
 		if !below.isFolder() {
-			below = &node{mode: modeFolder, all: map[string]*node{}}
+			below = noFiles()
 		}
 		if err := o.put(ctx, below, path[1:], to); err != nil {
 			return err
