@@ -52,7 +52,7 @@ func hookLine(program, dir string) string {
 // limits returns the limits of this attempt. An error means that the task contract is unknown.
 func (s *session) limits() (hook.Limits, error) {
 	l := hook.Limits{
-		Workspace: filepath.Clean(s.cfg.Workspace), Home: cmp.Or(s.cfg.Env["HOME"], home(s.cfg)), Validates: s.cfg.Validation != nil || s.cfg.Mode == task.ModeValidation,
+		Workspace: filepath.Clean(s.cfg.Workspace), Home: cmp.Or(s.cfg.Env["HOME"], home(s.cfg)), Validates: s.cfg.Validates(),
 		Messages: !s.deaf(),
 	}
 	if s.cfg.Repo != nil {

@@ -287,8 +287,7 @@ func (s *session) deaf() bool {
 // leftovers returns the keeper of an agent that changes code; nil: omoi commits nothing.
 func (s *session) leftovers() *leftovers.Keeper {
 	cfg := s.cfg
-	if !cfg.CommitLeftovers || cfg.Repo == nil || cfg.Validation != nil || !gitcmd.Available() ||
-		cfg.Mode == task.ModeExploration || cfg.Mode == task.ModeValidation {
+	if !cfg.CommitLeftovers || cfg.Repo == nil || cfg.Validates() || cfg.Mode == task.ModeExploration || !gitcmd.Available() {
 		return nil
 	}
 	title, _, _ := strings.Cut(strings.TrimSpace(cmp.Or(cfg.Title, cfg.Description)), "\n")

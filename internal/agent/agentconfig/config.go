@@ -167,6 +167,9 @@ type Validation struct {
 	Rounds int `json:"rounds"` // maximum number of rounds
 }
 
+// Validates reports whether the agent judges work, so that what it changes is not part of the work.
+func (c Config) Validates() bool { return c.Validation != nil || c.Mode == task.ModeValidation }
+
 // ValidatorPrompt returns the prompt of a validator; missing is the feedback of an earlier round. The contract is that of
 // the task, empty if nothing is known.
 func ValidatorPrompt(title, description, contract, missing string) string {
