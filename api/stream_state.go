@@ -96,7 +96,10 @@ func (s *stateFeed) frame(out *bytes.Buffer, kind string, version int64, id stri
 	if err != nil || bytes.Equal(s.sent[id], compared) {
 		return err
 	}
-	content, err := json.Marshal(object)
+	content := compared
+	if kind == "sandbox" {
+		content, err = json.Marshal(object)
+	}
 	if err == nil {
 		s.sent[id] = compared
 		fmt.Fprintf(out, "event: %s\ndata: {\"version\":%d,\"%s\":%s}\n\n", kind, version, kind, content)
