@@ -49,7 +49,7 @@ func (e *Event) touches() int {
 func Changes(s *Subject) []Change {
 	list := []Change{}
 	left := maxDiffs
-	for _, e := range changed(s) {
+	for _, e := range changed(s, DefaultSettings()) {
 		diff := cut(redact.Scrub(e.Edit.diff, nil), min(maxDiff, left))
 		if left -= len(diff); diff != "" {
 			list = append(list, Change{e.Sequence, e.Path, e.Edit.Change, diff})
@@ -59,10 +59,10 @@ func Changes(s *Subject) []Change {
 }
 
 // changed returns the edits with a diff and a net effect, in the order of [Changes].
-func changed(s *Subject) (list []*Event) {
+func changed(s *Subject, settings Settings) (list []*Event) {
 	t := newHistory(s)
 	for i := range s.Events {
-		if e := &s.Events[i]; t.counts(e, DefaultSettings()) && e.Edit.diff != "" {
+		if e := &s.Events[i]; t.counts(e, settings) && e.Edit.diff != "" {
 			list = append(list, e)
 		}
 	}
@@ -73,9 +73,12 @@ func changed(s *Subject) (list []*Event) {
 
 // settled reports whether the rules decide without a model: a rule is sure, and no change touches tests, configuration or
 // limits.
-func (a *Analysis) settled(s *Subject) bool {
-	list := changed(s)
-	return a.Verdict == Steer && (len(list) == 0 || list[0].touches() == touchesCode)
+func (a *Analysis) settled(s *Subject, settings Settings) bool {
+	if a.Verdict != Steer {
+		return false
+	}
+	list := changed(s, settings)
+	return len(list) == 0 || list[0].touches() == touchesCode
 }
 
 // maxFailures is the number of failed test runs whose output a model is shown.

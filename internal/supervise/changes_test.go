@@ -95,4 +95,8 @@ func TestAnalyze_AsksUnlessSettled(t *testing.T) {
 			require.Equal(t, c.want, m.calls)
 		})
 	}
+	m, settings := &counting{}, supervise.DefaultSettings()
+	settings.Ignored = []string{"ci.yaml"}
+	supervise.Analyze(t.Context(), loops(newTape().edit("ci.yaml", "+a")).subject(), settings, m)
+	require.Zero(t, m.calls, "the settings ignore the file")
 }

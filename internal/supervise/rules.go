@@ -93,7 +93,7 @@ func (a *Analysis) Label() Label {
 // and Trouble says why.
 func Analyze(ctx context.Context, s Subject, settings Settings, m Model) Analysis {
 	rules := Rules(s, settings)
-	if m == nil || rules.settled(&s) {
+	if m == nil || rules.settled(&s, settings) {
 		return rules
 	}
 	said, err := m.Judge(ctx, s, rules)
