@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -142,6 +143,7 @@ func TestCreateTask_ComparedOnRequestOnly(t *testing.T) {
 // finder is a model that takes the open work of a title for the same.
 type finder struct {
 	same  string
+	score float64 // zero: 0.9
 	err   error
 	asked [][]string
 }
@@ -152,7 +154,7 @@ func (f *finder) FindDuplicates(_ context.Context, _ supervise.WorkText, open []
 	if f.err != nil || at < 0 {
 		return nil, supervise.ModelUse{}, f.err
 	}
-	return []supervise.Match{{At: at, Similarity: 0.9, Work: "The same.", Confidence: 0.9}}, supervise.ModelUse{}, nil
+	return []supervise.Match{{At: at, Similarity: cmp.Or(f.score, 0.9), Work: "The same.", Confidence: 0.9}}, supervise.ModelUse{}, nil
 }
 
 // A model compares a new ticket with all open titles in one call; without it, only nearly equal texts are found.
@@ -185,4 +187,20 @@ func TestCreateTicket_AsksAModelOnce(t *testing.T) {
 	f.err = errors.New("it is down")
 	ok[client.Ticket](w.call(http.MethodPost, tickets, body("Dark mode")), http.StatusCreated)
 	require.Len(t, f.asked, 2, "a model that does not answer stops no one")
+}
+
+// The threshold of a request replaces the default one of a model, also below it.
+func TestCreateTask_ThresholdForAModel(t *testing.T) {
+	t.Parallel()
+	w := startWith(t, pgtest.New(t), live.New(), func(c *api.Config) { c.Open = true },
+		func(d *api.Deps) { d.Finder = func() supervise.Finder { return &finder{same: "Night theme", score: 0.6} } })
+	post := func(least *float64) answer {
+		in := about("Dark mode")
+		in.CheckDuplicates, in.SimilarityThreshold = new(true), least
+		return w.call(http.MethodPost, "/api/v1/tasks", in)
+	}
+	ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", about("Night theme")), http.StatusCreated)
+	post(new(0.5)).refused(http.StatusConflict, "body.force_create")
+	post(new(0.6)).refused(http.StatusConflict, "body.force_create")
+	ok[client.Task](post(nil), http.StatusCreated)
 }

@@ -67,7 +67,7 @@ func (a *API) alike(ctx context.Context, d task.NewTask, threshold *float64, fin
 	compare(&report, d, open, cmp.Or(threshold, new(supervise.SimilarityThreshold)))
 	if len(report.Candidates) == 0 && finder != nil && len(open) > 0 {
 		if matches, ok := a.find(ctx, finder, d, open); ok {
-			named(&report, open, matches, cmp.Or(threshold, new(supervise.DuplicateSimilarity)))
+			named(&report, open, matches, threshold)
 		}
 	}
 	slices.SortStableFunc(report.Candidates,
@@ -108,12 +108,12 @@ func (a *API) find(ctx context.Context, finder supervise.Finder, d task.NewTask,
 	return matches, err == nil
 }
 
-// named adds to the report the tasks that a model named with at least a similarity of least.
+// named adds to the report the tasks that a model named as duplicates; least replaces the default similarity, unless it is nil.
 func named(report *client.DuplicateReport, open []conductor.OpenWork, matches []supervise.Match, least *float64) {
 	report.Source, report.Message = conductor.SourceModel, "A model found no open task of the project about the same work."
 	for _, m := range matches {
 		report.Highest = max(report.Highest, m.Similarity)
-		if m.Sure() && m.Similarity >= *least {
+		if least == nil && m.Sure() || least != nil && m.Confident() && m.Similarity >= *least {
 			report.Candidates = append(report.Candidates, candidate(open[m.At], m.Similarity))
 		}
 	}

@@ -165,9 +165,10 @@ type Match struct {
 const DuplicateSimilarity = 0.7
 
 // Sure reports whether the works are the same, and the model's confidence suffices.
-func (m Match) Sure() bool {
-	return m.Similarity > DuplicateSimilarity && m.Confidence >= DefaultSettings().Confidence
-}
+func (m Match) Sure() bool { return m.Similarity > DuplicateSimilarity && m.Confident() }
+
+// Confident reports whether the model's confidence suffices.
+func (m Match) Confident() bool { return m.Confidence >= DefaultSettings().Confidence }
 
 // MostTitles is the maximum number of open works with which a model compares a new one.
 const MostTitles = 100
