@@ -139,7 +139,7 @@ func (c *Conductor) analyse(ctx context.Context, cycleID, organizationID string,
 	if err != nil {
 		return a, err
 	}
-	saved, err := c.deps.Store.SaveConducted(ctx, a, pairs.rows())
+	saved, err := c.deps.Store.SaveConducted(ctx, a, pairs.rows(found))
 	if saved && c.deps.Counter != nil {
 		c.deps.Counter.Conducted(a.Status)
 		for _, p := range pairs {

@@ -29,11 +29,13 @@ func (all pairs) same() []supervise.Link {
 	return links
 }
 
-// rows returns the pairs to store: duplicates, and pairs that a model has now found different.
-func (all pairs) rows() []Duplicate {
+// rows returns the pairs to store, with the files that both agents have changed: duplicates, and pairs that a model has now
+// found different.
+func (all pairs) rows(found []ActiveAgent) []Duplicate {
 	var rows []Duplicate
-	for _, d := range all {
+	for at, d := range all {
 		if d.Same || d.ID == "" {
+			d.Resources = resources(found[at[0]].Files, found[at[1]].Files)
 			rows = append(rows, d)
 		}
 	}
@@ -101,10 +103,10 @@ func (all pairs) addKnown(found []ActiveAgent, places []int, known map[[2]string
 	return due
 }
 
-// add adds a pair with its tasks, sandboxes, and the files that both agents have changed.
+// add adds a pair with its tasks and sandboxes.
 func (all pairs) add(found []ActiveAgent, at, of int, d Duplicate) {
 	a, b := found[at], found[of]
-	d.TaskID, d.OtherID, d.SandboxID, d.OtherBox, d.Resources = a.TaskID, b.TaskID, a.SandboxID, b.SandboxID, resources(a.Files, b.Files)
+	d.TaskID, d.OtherID, d.SandboxID, d.OtherBox = a.TaskID, b.TaskID, a.SandboxID, b.SandboxID
 	all[[2]int{at, of}] = d
 }
 

@@ -94,7 +94,11 @@ func (s *Store) addDependencies(ctx context.Context, agents []conductor.ActiveAg
 // Compared returns the pairs of these tasks that a model has compared before.
 func (s *Store) Compared(ctx context.Context, organizationID string, taskIDs []string) ([]conductor.Duplicate, error) {
 	rows, err := s.q.ToldApart(ctx, organizationID, taskIDs)
-	return mapAll(rows, duplicateOf), translate("read compared pairs", err)
+	return mapAll(rows, func(r db.ToldApartRow) conductor.Duplicate {
+		return conductor.Duplicate{
+			ID: r.ID, TaskID: r.Task1ID, OtherID: r.Task2ID, Same: r.IsDuplicate, Source: conductor.SourceModel, Similarity: r.SimilarityScore, Work: r.WorkDescription,
+		}
+	}), translate("read compared pairs", err)
 }
 
 // SaveConducted stores an analysis once for its cycle and organization, with the compared pairs, and reports whether it

@@ -564,36 +564,36 @@ func (q *Queries) OpenWork(ctx context.Context, arg OpenWorkParams) ([]OpenWorkR
 }
 
 const toldApart = `-- name: ToldApart :many
-SELECT id, conductor_analysis_id, organization_id, task1_id, task2_id, agent1_id, agent2_id, is_duplicate, spoken_by, similarity_score, work_description, resources, cycles, created_at, seen_at FROM detected_duplicates
+SELECT id, task1_id, task2_id, is_duplicate, similarity_score, work_description FROM detected_duplicates
 WHERE organization_id = $1 AND spoken_by = 'model' AND task1_id = ANY ($2::uuid[]) AND task2_id = ANY ($2::uuid[])
 `
 
+type ToldApartRow struct {
+	ID              string
+	Task1ID         string
+	Task2ID         string
+	IsDuplicate     bool
+	SimilarityScore float64
+	WorkDescription string
+}
+
 // ToldApart returns the stored answers of a model about pairs of these tasks.
-func (q *Queries) ToldApart(ctx context.Context, organizationID string, ids []string) ([]DetectedDuplicate, error) {
+func (q *Queries) ToldApart(ctx context.Context, organizationID string, ids []string) ([]ToldApartRow, error) {
 	rows, err := q.db.Query(ctx, toldApart, organizationID, ids)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []DetectedDuplicate{}
+	items := []ToldApartRow{}
 	for rows.Next() {
-		var i DetectedDuplicate
+		var i ToldApartRow
 		if err := rows.Scan(
 			&i.ID,
-			&i.ConductorAnalysisID,
-			&i.OrganizationID,
 			&i.Task1ID,
 			&i.Task2ID,
-			&i.Agent1ID,
-			&i.Agent2ID,
 			&i.IsDuplicate,
-			&i.SpokenBy,
 			&i.SimilarityScore,
 			&i.WorkDescription,
-			&i.Resources,
-			&i.Cycles,
-			&i.CreatedAt,
-			&i.SeenAt,
 		); err != nil {
 			return nil, err
 		}

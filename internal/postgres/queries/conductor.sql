@@ -41,7 +41,7 @@ WHERE d.task_id = ANY (@ids::uuid[]) AND p.status <> 'completed' ORDER BY d.task
 
 -- name: ToldApart :many
 -- ToldApart returns the stored answers of a model about pairs of these tasks.
-SELECT * FROM detected_duplicates
+SELECT id, task1_id, task2_id, is_duplicate, similarity_score, work_description FROM detected_duplicates
 WHERE organization_id = @organization_id AND spoken_by = 'model' AND task1_id = ANY (@ids::uuid[]) AND task2_id = ANY (@ids::uuid[]);
 
 -- name: InsertConducted :execrows
