@@ -277,6 +277,43 @@ func TestConductor_AsksOnceAboutEachNewTask(t *testing.T) {
 	require.Contains(t, string(w.newest(0).Details), `"duplicates_by": "text"`)
 }
 
+// A task that ends lets no older task into the questions about the later ones.
+func TestConductor_AsksOnceInALargeProject(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for n := range supervise.MostTitles + 2 {
+		w.works(0, fmt.Sprintf("Page %d", n), strings.Repeat(fmt.Sprintf("word%d ", n), 3))
+	}
+	k := &knowing{}
+	c, asked := w.conductor(func() supervise.Finder { return k }), -1
+	for n := 0; asked < len(k.asked); n++ {
+		asked = len(k.asked)
+		w.cycle(c, fmt.Sprint("cycle ", n))
+	}
+	require.Equal(t, supervise.MostTitles+1, asked, "once about each task but the first")
+	k.asked = nil
+	w.exec(`UPDATE tasks SET status = 'completed' WHERE title = 'Page 5'`)
+	w.cycle(c, "later")
+	require.Empty(t, k.asked)
+}
+
+// The agent of a task may start after those of newer tasks, which are then compared with the task.
+func TestConductor_AsksAboutAnOlderTaskThatStartsLate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.works(0, "Sign in with Google", "Let users log in with their Google account.")
+	w.works(0, "Rotate API keys", "Let admins rotate the key of an integration.")
+	k := &knowing{}
+	c := w.conductor(func() supervise.Finder { return k })
+	w.cycle(c, "one")
+	w.works(0, "Translate the labels", "Into French.")
+	w.exec(`UPDATE tasks SET created_at = created_at - interval '1 hour' WHERE title = 'Translate the labels'`)
+	w.cycle(c, "two")
+	require.ElementsMatch(t, []string{
+		"Rotate API keys: Sign in with Google", "Sign in with Google: Translate the labels", "Rotate API keys: Translate the labels",
+	}, k.asked)
+}
+
 func TestOldAnalysesAreForgottenAndLinksStay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -89,7 +89,7 @@ func (all pairs) addTexts(found []ActiveAgent, places []int) {
 func (all pairs) addKnown(found []ActiveAgent, places []int, known map[[2]string]Duplicate) (due []question) {
 	for n, of := range places {
 		q := question{of: of}
-		for _, at := range places[max(0, n-supervise.MostTitles):n] {
+		for _, at := range olderOf(found, places[:n], of, known) {
 			if d, ok := known[keyOf(found[at].TaskID, found[of].TaskID)]; ok {
 				all.add(found, at, of, d)
 			} else if _, ok := all[[2]int{at, of}]; !ok {
@@ -101,6 +101,20 @@ func (all pairs) addKnown(found []ActiveAgent, places []int, known map[[2]string
 		}
 	}
 	return due
+}
+
+// olderOf returns the older tasks with which a task is compared: the newest ones. If there may be more than a question holds,
+// the oldest known answer bounds them, because each task that ends would add an older one.
+func olderOf(found []ActiveAgent, older []int, of int, known map[[2]string]Duplicate) []int {
+	if len(older) < supervise.MostTitles {
+		return older
+	}
+	older = older[len(older)-supervise.MostTitles:]
+	first := slices.IndexFunc(older, func(at int) bool {
+		_, ok := known[keyOf(found[at].TaskID, found[of].TaskID)]
+		return ok
+	})
+	return older[max(0, first):]
 }
 
 // add adds a pair with its tasks and sandboxes.
