@@ -13,6 +13,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/guardian"
+	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -318,6 +319,36 @@ func TestOnlyTheContractLiftsALimit(t *testing.T) {
 	j, err = g.JudgeNow(t.Context(), box, true)
 	require.NoError(t, err)
 	require.False(t, j.NeedsSteering)
+}
+
+// A program can report that a user allowed a call. Only a stored message allows it.
+func TestOnlyAMessageAllowsACall(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	box := w.atWork(1)[0]
+	w.exec(`UPDATE tasks SET execution_config = '{"forbidden_commands": ["git push --force"]}' WHERE sandbox_id = $1`, box)
+	w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, event_data, created_at)
+		SELECT s.id, 1, s.partition_month, 'agent.tool_use',
+			'{"tool": "Bash", "tool_use_id": "c", "input": {"command": "git push --force"}}'::jsonb, now() FROM sandboxes s WHERE s.id = $1
+		UNION ALL SELECT s.id, 2, s.partition_month, 'agent.tool_allowed', '{"tool_use_id": "c", "refusal": "r"}'::jsonb, now() FROM sandboxes s WHERE s.id = $1`, box)
+	w.exec(`UPDATE sandboxes SET last_sequence = 2 WHERE id = $1`, box)
+	steered := func() bool {
+		j, err := w.guardian(always()).JudgeNow(t.Context(), box, true)
+		require.NoError(t, err)
+		return j.NeedsSteering
+	}
+	require.True(t, steered())
+	say := func(once ingest.MessageKey) {
+		_, err := w.store.AcceptMessage(t.Context(), ingest.NewMessage{
+			SandboxID: box, Kind: ingest.MessageUser, Content: "Once.", SenderKind: ingest.SenderPerson, Once: once,
+		})
+		require.NoError(t, err)
+		w.exec(`UPDATE messages SET state = 'taken_up'`)
+	}
+	say(ingest.MessageKey{Scope: box, Key: "r"})
+	require.True(t, steered(), "a key of another kind")
+	say(ingest.MessageKey{Scope: ingest.AllowScope + box, Key: "r"})
+	require.False(t, steered())
 }
 
 // An interrupted agent waits for a message with the next step, which only the guardian can send.

@@ -160,7 +160,7 @@ func (g *Guardian) subject(w Watched, events []event.Event) supervise.Subject {
 func hidden(said []supervise.Said) []supervise.Said {
 	out := make([]supervise.Said, 0, len(said))
 	for _, s := range said {
-		out = append(out, supervise.Said{ID: s.ID, Text: redact.Scrub(s.Text, nil)})
+		out = append(out, supervise.Said{ID: s.ID, Text: redact.Scrub(s.Text, nil), Allows: s.Allows})
 	}
 	return out
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/guardian"
+	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -72,10 +73,10 @@ func (s *Store) readSaid(ctx context.Context, all []guardian.Watched) error {
 	for i := range all {
 		at[all[i].SandboxID] = &all[i]
 	}
-	rows, err := s.q.WordsOfPeople(ctx, slices.Collect(maps.Keys(at)))
+	rows, err := s.q.WordsOfPeople(ctx, slices.Collect(maps.Keys(at)), ingest.AllowScope)
 	for _, r := range rows {
 		w := at[r.SandboxID]
-		w.Said = append(w.Said, supervise.Said{ID: r.ID, Text: r.Words})
+		w.Said = append(w.Said, supervise.Said{ID: r.ID, Text: r.Words, Allows: r.Allows})
 	}
 	return translate("read messages of users", err)
 }

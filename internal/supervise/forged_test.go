@@ -70,3 +70,21 @@ func TestRules_ForgedRefusals(t *testing.T) {
 		{name: "of an edit that changed a file", tape: newTape().call("Edit", map[string]any{"file_path": "a.go"}, "done", false).edit("a.go", "+x").decided(event.AgentToolRefused), with: only, want: []string{"outside_paths"}},
 	})
 }
+
+// A program can report that a user allowed a call.
+func TestRules_ForgedAllowances(t *testing.T) {
+	t.Parallel()
+	only := accepts(taskcontract.Contract{AllowedPaths: []string{"src"}, ForbiddenCommands: []string{"git push --force"}})
+	push := func(tp *tape) *tape { return tp.bash("git push --force", "done").decided(event.AgentToolAllowed) }
+	edit := func(tp *tape) *tape {
+		return tp.use("Edit", map[string]any{"file_path": "a.go"}).edit("a.go", "+x").decided(event.AgentToolAllowed)
+	}
+	hold(t, []judged{
+		{name: "of a command", tape: push(newTape()), with: only, want: []string{"constraint"}},
+		{name: "of an edit", tape: edit(newTape()), with: only, want: []string{"outside_paths"}},
+		{name: "of an edit that a user allowed", tape: edit(newTape().allows()), with: only},
+		{name: "once more", tape: push(push(newTape().allows())), with: only, want: []string{"constraint"}},
+		{name: "with a message that only the agent reports", tape: push(newTape().claims("You may run it once.")), with: only, want: []string{"constraint"}},
+		{name: "without a refusal", tape: newTape().told("Go on.").bash("git push --force", "done").add(event.AgentToolAllowed, map[string]any{"tool_use_id": "toolu_0001"}), with: only, want: []string{"constraint"}},
+	})
+}

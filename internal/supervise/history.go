@@ -50,7 +50,7 @@ type history struct {
 
 	calls   map[string]*step
 	refused map[string]bool // calls that omoi refused before they ran, by their events
-	allowed map[string]bool // calls that a user allowed once
+	allowed map[string]bool // calls that a stored message allowed once
 	known   map[any]bool
 	moved   map[same]*series
 	net     map[string]uint64 // sum of Edit.balance by file

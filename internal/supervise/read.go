@@ -21,7 +21,10 @@ const (
 // keeps only the newest heartbeat, and of each event only what the rules use.
 func (s *Subject) Read(rows []event.Event, now time.Time) {
 	rows = slices.SortedFunc(slices.Values(rows), func(a, b event.Event) int { return cmp.Compare(a.Sequence, b.Sequence) })
-	r := reader{s: s, now: now, tests: map[string]bool{}, parsed: map[string][]shellcmd.Command{}, checks: checksOf(s.TestCommand), said: slices.Clone(s.Said)}
+	r := reader{s: s, now: now, tests: map[string]bool{}, parsed: map[string][]shellcmd.Command{}, checks: checksOf(s.TestCommand), said: slices.Clone(s.Said), allows: map[string]bool{}}
+	for _, m := range s.Said {
+		r.allows[m.Allows] = m.Allows != ""
+	}
 	s.Events, s.Beat, s.Seen = make([]Event, 0, len(rows)), nil, Seen{Count: len(rows)}
 	for i := range rows {
 		r.row(&rows[i])
@@ -37,14 +40,16 @@ type reader struct {
 	checks []string        // commands of the task's test command
 	tests  map[string]bool // by call ID: the call runs tests
 	parsed map[string][]shellcmd.Command
-	said   []Said // messages that no event has reported yet
-	result string // tool_use_id of the newest result
+	said   []Said          // messages that no event has reported yet
+	allows map[string]bool // refusals that a stored message allows, and that no event has reported yet
+	result string          // tool_use_id of the newest result
 }
 
 // fields holds all fields that are read from the data of an event. If a field has an unexpected type, the other fields
 // stay.
 type fields struct {
 	ToolUseID string          `json:"tool_use_id"`
+	Refusal   string          `json:"refusal"`
 	Tool      string          `json:"tool"`
 	Input     json.RawMessage `json:"input"`
 	Result    string          `json:"result"`
@@ -114,8 +119,10 @@ func (r *reader) fill(e *Event, f *fields) bool {
 	switch e.Type {
 	case event.AgentToolUse, event.AgentSubagentInvoked, event.AgentSkillInvoked:
 		r.used(e, f)
-	case event.AgentToolRefused, event.AgentToolAllowed:
+	case event.AgentToolRefused:
 		e.Call = f.ToolUseID
+	case event.AgentToolAllowed:
+		r.allowed(e, f)
 	case event.AgentToolCompleted:
 		return r.completed(e, f)
 	case event.AgentToolResult, event.AgentUserToolResult:
@@ -169,6 +176,15 @@ func (r *reader) told(e *Event, f *fields) {
 	if i >= 0 {
 		e.Text, e.Sender = cut(r.said[i].Text, maxText), senderUser
 		r.said = slices.Delete(r.said, i, i+1)
+	}
+}
+
+// allowed reads that a refused call was allowed once. The event counts once for each refusal that a stored message allows,
+// because a program can report it too.
+func (r *reader) allowed(e *Event, f *fields) {
+	if r.allows[f.Refusal] {
+		e.Call = f.ToolUseID
+		delete(r.allows, f.Refusal)
 	}
 }
 

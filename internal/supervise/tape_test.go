@@ -58,7 +58,19 @@ func (t *tape) result(answer string, failed bool) *tape {
 func (t *tape) id() string { return fmt.Sprintf("toolu_%04d", t.calls) }
 
 // decided reports what the hook decided about the newest call.
-func (t *tape) decided(kind string) *tape { return t.add(kind, map[string]any{"tool_use_id": t.id()}) }
+func (t *tape) decided(kind string) *tape {
+	return t.add(kind, map[string]any{"tool_use_id": t.id(), "refusal": refusal})
+}
+
+// refusal is the ID of each refusal on a tape.
+const refusal = "0123456789abcdef-01234567"
+
+// allows adds the stored message of a user that allows the refused call once.
+func (t *tape) allows() *tape {
+	t.told("You may run it once.")
+	t.said[len(t.said)-1].Allows = refusal
+	return t
+}
 
 func (t *tape) bash(command, answer string) *tape {
 	return t.call("Bash", map[string]any{"command": command}, answer, false)

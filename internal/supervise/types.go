@@ -267,4 +267,6 @@ type Proposer interface {
 type Said struct {
 	ID   string `json:"id" doc:"UUID of the message."`
 	Text string `json:"text" doc:"Beginning of the message, without secrets."`
+	// Allows is the ID of the refusal whose call the message allows once.
+	Allows string `json:"allows,omitempty" doc:"The refusal whose tool call the message allows once. Absent: none."`
 }

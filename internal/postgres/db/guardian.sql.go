@@ -1386,10 +1386,12 @@ func (q *Queries) WithdrawMessage(ctx context.Context, reason string, iD string)
 }
 
 const wordsOfPeople = `-- name: WordsOfPeople :many
-SELECT m.sandbox_id, m.id, m.words
+SELECT m.sandbox_id, m.id, m.words, m.allows
 FROM unnest($1::text[]) AS b(id)
 CROSS JOIN LATERAL (
-    SELECT n.sandbox_id, n.id, left(n.content, 400)::text AS words, n.ordinal FROM messages n
+    SELECT n.sandbox_id, n.id, left(n.content, 400)::text AS words, n.ordinal,
+        coalesce(CASE WHEN n.key_scope = $2::text || n.sandbox_id THEN n.idempotency_key END, '')::text AS allows
+    FROM messages n
     WHERE n.sandbox_id = b.id AND n.sender_kind = 'person' AND n.state IN ('taken_up', 'answered')
     ORDER BY n.ordinal DESC LIMIT 50
 ) m ORDER BY m.sandbox_id, m.ordinal
@@ -1399,11 +1401,13 @@ type WordsOfPeopleRow struct {
 	SandboxID string
 	ID        string
 	Words     string
+	Allows    string
 }
 
-// WordsOfPeople returns the newest messages of users that the agent of each sandbox acknowledged, oldest first.
-func (q *Queries) WordsOfPeople(ctx context.Context, ids []string) ([]WordsOfPeopleRow, error) {
-	rows, err := q.db.Query(ctx, wordsOfPeople, ids)
+// WordsOfPeople returns the newest messages of users that the agent of each sandbox acknowledged, oldest first, and the refusal
+// whose call each of them allows.
+func (q *Queries) WordsOfPeople(ctx context.Context, ids []string, allowScope string) ([]WordsOfPeopleRow, error) {
+	rows, err := q.db.Query(ctx, wordsOfPeople, ids, allowScope)
 	if err != nil {
 		return nil, err
 	}
@@ -1411,7 +1415,12 @@ func (q *Queries) WordsOfPeople(ctx context.Context, ids []string) ([]WordsOfPeo
 	items := []WordsOfPeopleRow{}
 	for rows.Next() {
 		var i WordsOfPeopleRow
-		if err := rows.Scan(&i.SandboxID, &i.ID, &i.Words); err != nil {
+		if err := rows.Scan(
+			&i.SandboxID,
+			&i.ID,
+			&i.Words,
+			&i.Allows,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -54,11 +54,14 @@ WHERE omoi_active(t.status, s.ended_at) AND (s.id = @one::text OR @one::text = '
 ORDER BY s.id LIMIT @most;
 
 -- name: WordsOfPeople :many
--- WordsOfPeople returns the newest messages of users that the agent of each sandbox acknowledged, oldest first.
-SELECT m.sandbox_id, m.id, m.words
+-- WordsOfPeople returns the newest messages of users that the agent of each sandbox acknowledged, oldest first, and the refusal
+-- whose call each of them allows.
+SELECT m.sandbox_id, m.id, m.words, m.allows
 FROM unnest(@ids::text[]) AS b(id)
 CROSS JOIN LATERAL (
-    SELECT n.sandbox_id, n.id, left(n.content, 400)::text AS words, n.ordinal FROM messages n
+    SELECT n.sandbox_id, n.id, left(n.content, 400)::text AS words, n.ordinal,
+        coalesce(CASE WHEN n.key_scope = @allow_scope::text || n.sandbox_id THEN n.idempotency_key END, '')::text AS allows
+    FROM messages n
     WHERE n.sandbox_id = b.id AND n.sender_kind = 'person' AND n.state IN ('taken_up', 'answered')
     ORDER BY n.ordinal DESC LIMIT 50
 ) m ORDER BY m.sandbox_id, m.ordinal;

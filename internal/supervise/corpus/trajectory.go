@@ -218,12 +218,21 @@ func stretch(v map[string]any, speed float64) {
 	}
 }
 
-// said returns the messages of users. Recorded messages count as confirmed.
+// allowance is the part of an allowed call that names its refusal.
+type allowance struct {
+	Refusal string `json:"refusal"`
+}
+
+// said returns the messages of users. Recorded messages and allowances count as confirmed.
 func said(rows []event.Event) []supervise.Said {
 	var list []supervise.Said
 	for _, row := range rows {
 		if m := event.Read[event.Delivery](row.Data); row.Type == event.AgentMessageInjected && m.Kind == "user_message" {
 			list = append(list, supervise.Said{ID: m.MessageID, Text: m.Content})
+		}
+		if row.Type == event.AgentToolAllowed {
+			id := event.Read[allowance](row.Data).Refusal
+			list = append(list, supervise.Said{ID: id, Allows: id})
 		}
 	}
 	return list
