@@ -193,7 +193,9 @@ func TestCreateTicket_AsksAModelOnce(t *testing.T) {
 func TestCreateTask_ThresholdForAModel(t *testing.T) {
 	t.Parallel()
 	w := startWith(t, pgtest.New(t), live.New(), func(c *api.Config) { c.Open = true },
-		func(d *api.Deps) { d.Finder = func() supervise.Finder { return &finder{same: "Night theme", score: 0.6} } })
+		func(d *api.Deps) {
+			d.Finder = func() supervise.Finder { return &finder{same: "Night theme", score: 0.6} }
+		})
 	post := func(least *float64) answer {
 		in := about("Dark mode")
 		in.CheckDuplicates, in.SimilarityThreshold = new(true), least
@@ -203,4 +205,24 @@ func TestCreateTask_ThresholdForAModel(t *testing.T) {
 	post(new(0.5)).refused(http.StatusConflict, "body.force_create")
 	post(new(0.6)).refused(http.StatusConflict, "body.force_create")
 	ok[client.Task](post(nil), http.StatusCreated)
+}
+
+// The answer of a creation was lost. Its repeat asks no model again, which might now answer differently.
+func TestCreateTask_ARepeatAsksNoModel(t *testing.T) {
+	t.Parallel()
+	f := &finder{}
+	w := startWith(t, pgtest.New(t), live.New(), func(c *api.Config) { c.Open = true }, func(d *api.Deps) { d.Finder = func() supervise.Finder { return f } })
+	ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", about("Night theme")), http.StatusCreated)
+	in := about("Dark mode")
+	in.CheckDuplicates = new(true)
+	first := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", in, "Idempotency-Key", "k"), http.StatusCreated)
+	require.Len(t, f.asked, 1)
+	f.same = "Night theme"
+	again := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", in, "Idempotency-Key", "k"), http.StatusOK)
+	require.Equal(t, first.ID, again.ID)
+	require.Len(t, f.asked, 1)
+	w.call(http.MethodPost, "/api/v1/tasks", in, "Idempotency-Key", "other").refused(http.StatusConflict, "body.force_create")
+	in.Description += " Now."
+	require.Equal(t, task.KindKeyReused, w.call(http.MethodPost, "/api/v1/tasks", in, "Idempotency-Key", "k").refused(http.StatusConflict, "header.Idempotency-Key").Code)
+	require.Len(t, f.asked, 1, "another body under the key asks no model either")
 }

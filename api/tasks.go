@@ -93,14 +93,13 @@ func (a *API) submit(
 	return out, nil
 }
 
-// accept stores a task. If checkDuplicates is set, it rejects a duplicate of an open task of the project.
+// accept stores a task. If checkDuplicates is set, it rejects a duplicate of an open task of the project, unless the key names
+// a task already.
 func (a *API) accept(
 	ctx context.Context, d task.NewTask, threshold *float64, checkDuplicates bool,
 ) (task.Accepted, error) {
 	if checkDuplicates {
-		if err := a.refuseAlike(ctx, d, threshold); err != nil {
-			return task.Accepted{}, err
-		}
+		d.Check = func(ctx context.Context) error { return a.refuseAlike(ctx, d, threshold) }
 	}
 	return a.deps.Tasks.AcceptTask(ctx, d)
 }

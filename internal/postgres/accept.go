@@ -28,6 +28,9 @@ func (s *Store) AcceptTask(ctx context.Context, d task.NewTask) (task.Accepted, 
 	if err != nil || found.Repeated {
 		return found, err
 	}
+	if err := mayStore(ctx, d); err != nil {
+		return found, err
+	}
 	d.Execution = s.sealEnv(d.OrganizationID, d.Execution)
 	made, err := txResult(ctx, s, func(q *db.Queries) (task.Accepted, error) { return acceptTask(ctx, q, d) })
 	if errors.Is(err, errKeyTaken) {
@@ -37,6 +40,14 @@ func (s *Store) AcceptTask(ctx context.Context, d task.NewTask) (task.Accepted, 
 		s.cfg.Log.InfoContext(ctx, "task created", slog.String("task_id", made.TaskID))
 	}
 	return made, translate("accept a task", err)
+}
+
+// mayStore returns the error for a new task that is not to be stored.
+func mayStore(ctx context.Context, d task.NewTask) error {
+	if err := cmp.Or(d.NoAgent, task.CheckDeadline(d.DeadlineAt)); err != nil || d.Check == nil {
+		return err
+	}
+	return d.Check(ctx)
 }
 
 // repeated returns the task that an earlier request with the same idempotency key created, if any.
@@ -59,9 +70,6 @@ func (s *Store) repeated(ctx context.Context, d task.NewTask) (task.Accepted, er
 
 func acceptTask(ctx context.Context, q *db.Queries, d task.NewTask) (task.Accepted, error) {
 	made := task.Accepted{TaskID: task.NewID()}
-	if err := cmp.Or(d.NoAgent, task.CheckDeadline(d.DeadlineAt)); err != nil {
-		return made, err
-	}
 	fork, err := openFork(ctx, q, d)
 	if err != nil {
 		return made, err

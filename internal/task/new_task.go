@@ -1,6 +1,7 @@
 package task
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 )
@@ -44,6 +45,9 @@ type NewTask struct {
 	Fork *NewFork
 	// NoAgent is the error for a draft without an agent that can start, unless its IdempotencyKey names an existing task.
 	NoAgent error
+	// Check returns why the task is not stored. It is asked last, because it may cost a call of a model, and not if the
+	// IdempotencyKey names an existing task. Nil: no check.
+	Check func(context.Context) error
 }
 
 // NewFork names the checkpoint of another task.
