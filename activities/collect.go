@@ -41,10 +41,9 @@ func (a *Activities) CollectWork(ctx context.Context, in contract.SandboxRef) (c
 	if task.RuntimeOf(work.Agent).SelfConnecting || !p.exec() {
 		return contract.Collected{}, a.hasCommit(ctx, in, work)
 	}
-	if repeats(p, work) { // an agent that runs on could change what is tested
-		if err := a.quiet(ctx, p, at); err != nil {
-			return contract.Collected{}, ofSandbox(ofHost(err))
-		}
+	tested, err := a.testable(ctx, p, work, at)
+	if err != nil {
+		return contract.Collected{}, ofSandbox(ofHost(err))
 	}
 	a.still(ctx, p, at)
 	got, err := a.gather(ctx, p, work, at)
@@ -55,6 +54,7 @@ func (a *Activities) CollectWork(ctx context.Context, in contract.SandboxRef) (c
 		return contract.Collected{}, noCommit(work)
 	}
 	out, err := a.publish(ctx, p, work, got)
+	out.RepeatTests = tested && out.Head != ""
 	if err != nil || !at.get().Stopped || !clean(got) {
 		return out, err
 	}
@@ -92,7 +92,7 @@ func (a *Activities) publish(ctx context.Context, p place, work task.Work, got a
 	if err != nil {
 		return contract.Collected{}, published(fmt.Errorf("push %s: %w", work.Branch, err))
 	}
-	return contract.Collected{Head: head, Commits: got.Commits, RepeatTests: repeats(p, work)}, a.saveHead(ctx, p, work, head)
+	return contract.Collected{Head: head, Commits: got.Commits}, a.saveHead(ctx, p, work, head)
 }
 
 // saveHead records that the branch holds the attempt's work.

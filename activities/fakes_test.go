@@ -442,6 +442,7 @@ type fakeProvider struct {
 	boxes    map[string]*box
 	bare     bool                                                    // without a file system of its own
 	down     error                                                   // answer of every call
+	unended  error                                                   // answer of every Stop
 	lateList bool                                                    // what it lists is gone
 	onExec   func(b *box, args []string) (sandbox.ExecResult, error) // answers Exec
 	onWrite  func(path string) error
@@ -528,6 +529,9 @@ func (p *fakeProvider) Stop(_ context.Context, l sandbox.Labels, _ time.Duration
 	b, err := p.box(l)
 	if err != nil {
 		return err
+	}
+	if p.unended != nil {
+		return p.unended
 	}
 	b.agent = sandbox.StateGone
 	return p.call("stop")

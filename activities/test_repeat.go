@@ -48,6 +48,22 @@ func repeats(p place, work task.Work) bool {
 	return work.RepeatTests && work.Execution.TestCommand != "" && strict(work) && p.exec() && p.machine()
 }
 
+// testable reports whether the tests of the work are repeated, and ends the agent first: an agent that runs on could change what is
+// tested. If the agent cannot be ended, also not by another try, the work is published without a repeat.
+func (a *Activities) testable(ctx context.Context, p place, work task.Work, at *progress[collectPoint]) (bool, error) {
+	if !repeats(p, work) {
+		return false, nil
+	}
+	err := a.quiet(ctx, p, at)
+	if err != nil && !final(codeOf(err)) && activity.GetInfo(ctx).Attempt < maxRepeatTries {
+		return false, err
+	}
+	if err != nil {
+		a.log.WarnContext(ctx, "stop agent failed, its tests are not repeated", slog.String("task_id", work.TaskID), slog.String("error", a.brief(err.Error())))
+	}
+	return err == nil, nil
+}
+
 // RepeatTests runs the test command of the task in a new sandbox, with the test side of the base commit and with that of the work, and
 // records the result, once for a commit. The exit codes come from the provider, so nothing that the agent left can forge them. If an
 // accepted task contract says that tests must not change, work that passes only with changed tests fails.

@@ -5,8 +5,15 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 
 	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/contract"
@@ -148,6 +155,52 @@ func TestCollectWork_SaysWhetherTestsAreRepeated(t *testing.T) {
 		require.Equal(t, c.want, out.RepeatTests, name)
 		require.Equal(t, c.want, b.provider.count("stop") == 1, "an agent whose work is tested is stopped first: %s", name)
 	}
+}
+
+// retried runs an activity as its workflow does, with tries tries.
+func retried[Out any](b *bench, tries int32, name string, fn, in any) (out Out, err error) {
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{b.activities().Errors()}})
+	env.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
+	env.ExecuteWorkflow(func(ctx workflow.Context) (out Out, err error) {
+		ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: tries}})
+		return out, workflow.ExecuteActivity(ctx, name, in).Get(ctx, &out)
+	})
+	if err := env.GetWorkflowError(); err != nil {
+		return out, err
+	}
+	return out, env.GetWorkflowResult(&out)
+}
+
+// The repeat is optional: finished work is published also if its agent cannot be stopped.
+func TestCollectWork_AgentThatCannotBeStopped(t *testing.T) {
+	t.Parallel()
+	for _, unended := range []error{errDown, task.Errorf(task.CodeConflict, "another sandbox has the name")} {
+		b := newBench(t)
+		b.running()
+		b.store.work.Execution.TestCommand, b.store.work.RepeatTests = "make test", true
+		b.collects(committed())
+		b.provider.unended = unended
+		out, err := retried[contract.Collected](b, 3, contract.CollectWork, b.activities().CollectWork, b.ref())
+		require.NoError(t, err, unended)
+		require.NotEmpty(t, out.Head, unended)
+		require.False(t, out.RepeatTests, "its agent may still change what is tested: %s", unended)
+	}
+}
+
+// A provider that cannot stop the agent at first does not switch the repeat off.
+func TestCollectWork_StopsTheAgentInAnotherTry(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.running()
+	b.store.work.Execution.TestCommand, b.store.work.RepeatTests = "make test", true
+	b.collects(committed())
+	b.provider.loseAnswerOf("stop")
+	out, err := retried[contract.Collected](b, 3, contract.CollectWork, b.activities().CollectWork, b.ref())
+	require.NoError(t, err)
+	require.True(t, out.RepeatTests)
+	require.Equal(t, 2, b.provider.count("stop"))
 }
 
 // The repeat replaces what omoi-agent reports, which a program in its sandbox could forge.
