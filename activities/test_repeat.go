@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"regexp"
 	"strings"
 	"time"
 
@@ -280,23 +279,23 @@ func (r *repeating) shell(ctx context.Context, limit time.Duration, args ...stri
 	env := map[string]string{"IS_SANDBOX": "1", "BRANCH_NAME": r.work.Branch, "WORKSPACE_PATH": r.p.provider.Paths(r.p.labels).Workspace}
 	maps.Copy(env, r.work.Execution.Env)
 	begun := time.Now()
-	res, err := sandbox.Exec(ctx, r.p.provider, r.p.labels, sandbox.Command{Args: args, Env: env, Timeout: limit})
+	var out, errs testOutput
+	code, err := r.p.provider.Attach(ctx, r.p.labels, sandbox.Command{Args: args, Env: env, Timeout: limit}, sandbox.Streams{Stdout: &out, Stderr: &errs})
 	switch {
 	case err != nil && ctx.Err() == nil && time.Since(begun) >= limit:
 		return task.TestTimedOut, "", nil
 	case err != nil:
 		return "", "", fmt.Errorf("run the test command: %w", err)
-	case res.ExitCode == 0:
+	case code == 0:
 		return task.TestPassed, "", nil
-	case res.ExitCode == exitSetup && setupOf(r.work) != "":
+	case code == exitSetup && setupOf(r.work) != "":
 		r.out.Why = task.TestsSetupFailed
 		return "", "", nil
 	}
-	output := string(res.Stdout) + string(res.Stderr)
-	if res.ExitCode == exitNotExecutable || res.ExitCode == exitNotFound || unbuilt.MatchString(output) {
+	if code == exitNotExecutable || code == exitNotFound || out.unbuilt() || errs.unbuilt() {
 		return task.TestNotBuilt, "", nil
 	}
-	output = redact.New("", r.work.Execution.Env).Text(r.a.scrub(output))
+	output := redact.New("", r.work.Execution.Env).Text(r.a.scrub(string(out.last()) + string(errs.last())))
 	return task.TestFailed, strings.ToValidUTF8(output[max(0, len(output)-maxTestOutput):], "?"), nil
 }
 
@@ -306,7 +305,3 @@ const (
 	exitNotExecutable = 126
 	exitNotFound      = 127
 )
-
-// unbuilt matches what compilers and runners print if they cannot build or load a test. A message that it misses makes work with
-// such tests pass only with changed tests.
-var unbuilt = regexp.MustCompile(`\[(?:build|setup) failed\]|\bSyntaxError\b|\b(?:ImportError|ModuleNotFoundError)\b|Cannot find module|error TS\d+:|error\[E\d+\]|could not compile|COMPILATION ERROR|error: cannot find symbol|undefined reference to`)

@@ -134,6 +134,26 @@ func TestRepeatTests_ContractForbidsChangedTests(t *testing.T) {
 	require.NotContains(t, text, "hunter22")
 }
 
+// The result and the reason of a verbose test command are at its end; a package that does not build may be named at its beginning.
+func TestRepeatTests_OutputLongerThanTheLimit(t *testing.T) {
+	t.Parallel()
+	const built, unbuilt = "--- FAIL: TestSum: want 2, got 3", "FAIL example [build failed]"
+	long := strings.Repeat("=== RUN\n", sandbox.MaxExecOutput/4)
+	for output, want := range map[string]task.TestResult{long + built: task.TestFailed, long + unbuilt: task.TestNotBuilt, unbuilt + "\n" + long: task.TestNotBuilt} {
+		for _, of := range []sandbox.ExecResult{{ExitCode: 1, Stdout: []byte(output)}, {ExitCode: 1, Stderr: []byte(output)}} {
+			b := newBench(t)
+			in := b.repeats(map[string]sandbox.ExecResult{"mixed": of})
+			b.store.work.TestsFixed = true
+			err := act(b, b.activities().RepeatTests, in)
+			require.Equal(t, want, b.store.repeats[0].WithBase)
+			if want == task.TestFailed {
+				_, details := refused(t, err)
+				require.Contains(t, b.store.texts[details.ErrorID], built, "the next attempt gets the output")
+			}
+		}
+	}
+}
+
 func TestCollectWork_SaysWhetherTestsAreRepeated(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
