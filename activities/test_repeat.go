@@ -25,7 +25,8 @@ type TestRepeats interface {
 	// BeginTestRepeat writes the intent of another sandbox for the repeat, and returns it and the one before it.
 	BeginTestRepeat(ctx context.Context, of contract.SandboxRef) (sandboxID, former string, err error)
 	SaveTestRepeat(ctx context.Context, of contract.SandboxRef, r task.TestRepeat) error
-	// TestRepeat returns the result for a commit of the task and a test command; nil if there is none.
+	// TestRepeat returns the result for a commit of the task and a test command; nil if there is none. A failure of the sandbox is not a
+	// result.
 	TestRepeat(ctx context.Context, taskID, commit, command string) (*task.TestRepeat, error)
 }
 

@@ -39,7 +39,7 @@ func (s *fakeStore) SaveTestRepeat(_ context.Context, _ contract.SandboxRef, r t
 
 func (s *fakeStore) TestRepeat(_ context.Context, _, commit, command string) (*task.TestRepeat, error) {
 	for _, r := range s.repeats {
-		if r.Commit == commit && r.Command == command {
+		if r.Commit == commit && r.Command == command && r.Why != task.TestsUnavailable {
 			return &r, nil
 		}
 	}
@@ -97,6 +97,43 @@ func TestRepeatTests_EachTryHasItsOwnSandbox(t *testing.T) {
 	require.NoError(t, act(b, b.activities().RepeatTests, in))
 	require.NotEqual(t, first, b.store.testsBox)
 	require.Len(t, b.store.repeats, 1)
+}
+
+// A sandbox that fails again and again blocks nothing, and a later attempt with the same commit repeats the tests.
+func TestRepeatTests_SandboxFails(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	in := b.repeats(nil)
+	answer := b.provider.onExec
+	b.provider.onExec = func(*box, []string) (sandbox.ExecResult, error) { return sandbox.ExecResult{}, errDown }
+	out, err := retried[contract.RepeatedTests](b, 3, contract.RepeatTests, b.activities().RepeatTests, in)
+	require.NoError(t, err)
+	require.Equal(t, task.TestsNotComparable, out.Outcome)
+	require.Equal(t, task.TestsUnavailable, b.store.repeats[0].Why)
+	require.Equal(t, 3, b.provider.count("exec tests"))
+
+	b.provider.onExec = answer
+	out, err = do[contract.RepeatedTests](b, b.activities().RepeatTests, in)
+	require.NoError(t, err)
+	require.Equal(t, task.TestsGreen, out.Outcome)
+}
+
+func TestRepeatTests_RunReachesItsLimit(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	in := b.repeats(nil)
+	b.store.work.TestTimeout = time.Nanosecond
+	answer := b.provider.onExec
+	b.provider.onExec = func(at *box, args []string) (sandbox.ExecResult, error) {
+		if args[0] == "sh" {
+			return sandbox.ExecResult{}, errDown
+		}
+		return answer(at, args)
+	}
+	out, err := do[contract.RepeatedTests](b, b.activities().RepeatTests, in)
+	require.NoError(t, err)
+	require.Equal(t, task.TestsNotComparable, out.Outcome)
+	require.Equal(t, task.TestsTimedOut, b.store.repeats[0].Why)
 }
 
 func TestRepeatTests_SetupFails(t *testing.T) {

@@ -49,15 +49,11 @@ func (s *Store) SaveTestRepeat(ctx context.Context, of contract.SandboxRef, r ta
 	return translate("save the repeat of the tests of task "+of.TaskID, oneRow(rows, err))
 }
 
-// TestRepeat returns the newest result for a commit and a test command of the task; nil if there is none.
+// TestRepeat returns the newest result for a commit and a test command of the task; nil if there is none. A failure of the sandbox is
+// not a result.
 func (s *Store) TestRepeat(ctx context.Context, taskID, commit, command string) (*task.TestRepeat, error) {
-	rows, err := s.q.TestRepeats(ctx, taskID, commit)
-	for _, row := range rows {
-		if r := testRepeat(row, 0); r != nil && r.Command == command {
-			return r, nil
-		}
-	}
-	return nil, translate("read the repeats of the tests of task "+taskID, err)
+	row, _, err := maybe(s.q.TestRepeat(ctx, db.TestRepeatParams{TaskID: taskID, Commit: commit, Command: command, Unavailable: task.TestsUnavailable}))
+	return testRepeat(row, 0), translate("read the repeats of the tests of task "+taskID, err)
 }
 
 // testRepeat returns the stored result of an attempt; nil if there is none.

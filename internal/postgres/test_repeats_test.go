@@ -111,6 +111,21 @@ func TestTestRepeat_IsKeptByCommitAndCommand(t *testing.T) {
 	require.Equal(t, []task.TestRepeat{*shown}, proof.TestRepeats)
 }
 
+// A failure of the sandbox says nothing of the work: a later attempt with the same commit repeats the tests.
+func TestTestRepeat_FailedSandboxIsNoResult(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(1), "")
+	live := w.running(a)
+	of := contract.SandboxRef{TaskID: a.id, SandboxID: live.SandboxID, Attempt: live.Number}
+	for why, kept := range map[string]bool{task.TestsUnavailable: false, task.TestsTimedOut: true} {
+		require.NoError(t, w.store.SaveTestRepeat(t.Context(), of, task.TestRepeat{Why: why, Commit: "c2", Command: "make test"}.Judged()))
+		got, err := w.store.TestRepeat(t.Context(), a.id, "c2", "make test")
+		require.NoError(t, err)
+		require.Equal(t, kept, got != nil, why)
+	}
+}
+
 func TestWork_SaysHowTestsAreRepeated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})

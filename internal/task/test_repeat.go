@@ -53,7 +53,7 @@ type TestRepeat struct {
 	Changed   []string   `json:"changed_tests" nullable:"false" doc:"Files of the test side of the base commit that the agent changed or removed, at most 20."`
 	Added     int        `json:"added_tests" doc:"Number of files of the test side that the agent added; the runs with the tests of the base commit leave them out."`
 	Command   string     `json:"command" doc:"Test command, without secrets."`
-	Commit    string     `json:"commit" doc:"Commit of the work. A later attempt that ends with the same commit has the same result."`
+	Commit    string     `json:"commit" doc:"Commit of the work. A later attempt that ends with the same commit has the same result, unless the sandbox of the repeat failed."`
 	Base      string     `json:"base_commit" doc:"Commit whose tests were put over the work."`
 	SandboxID string     `json:"sandbox_id" doc:"Sandbox of the repeat, in which no agent ran. Empty: none was created."`
 	At        time.Time  `json:"ended_at" doc:"When the repeat ended."`

@@ -588,29 +588,30 @@ func (q *Queries) SetTestsSandbox(ctx context.Context, arg SetTestsSandboxParams
 	return err
 }
 
-const testRepeats = `-- name: TestRepeats :many
-SELECT test_repeat FROM attempts WHERE task_id = $1 AND test_repeat ->> 'commit' = $2::text ORDER BY number DESC
+const testRepeat = `-- name: TestRepeat :one
+SELECT test_repeat FROM attempts
+WHERE task_id = $1 AND test_repeat ->> 'commit' = $2::text AND test_repeat ->> 'command' = $3::text AND test_repeat ->> 'why' <> $4::text
+ORDER BY number DESC LIMIT 1
 `
 
-// TestRepeats returns the repeats of a commit of a task, newest first.
-func (q *Queries) TestRepeats(ctx context.Context, taskID string, commit string) ([]json.RawMessage, error) {
-	rows, err := q.db.Query(ctx, testRepeats, taskID, commit)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []json.RawMessage{}
-	for rows.Next() {
-		var test_repeat json.RawMessage
-		if err := rows.Scan(&test_repeat); err != nil {
-			return nil, err
-		}
-		items = append(items, test_repeat)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+type TestRepeatParams struct {
+	TaskID      string
+	Commit      string
+	Command     string
+	Unavailable string
+}
+
+// TestRepeat returns the newest repeat of a test command for a commit of a task, without those whose sandbox failed.
+func (q *Queries) TestRepeat(ctx context.Context, arg TestRepeatParams) (json.RawMessage, error) {
+	row := q.db.QueryRow(ctx, testRepeat,
+		arg.TaskID,
+		arg.Commit,
+		arg.Command,
+		arg.Unavailable,
+	)
+	var test_repeat json.RawMessage
+	err := row.Scan(&test_repeat)
+	return test_repeat, err
 }
 
 const unverified = `-- name: Unverified :one

@@ -119,6 +119,8 @@ UPDATE attempts SET tests_sandbox = @sandbox_id::text WHERE task_id = @task_id A
 -- name: SaveTestRepeat :execrows
 UPDATE attempts SET test_repeat = @test_repeat WHERE task_id = @task_id AND number = @number;
 
--- name: TestRepeats :many
--- TestRepeats returns the repeats of a commit of a task, newest first.
-SELECT test_repeat FROM attempts WHERE task_id = @task_id AND test_repeat ->> 'commit' = @commit::text ORDER BY number DESC;
+-- name: TestRepeat :one
+-- TestRepeat returns the newest repeat of a test command for a commit of a task, without those whose sandbox failed.
+SELECT test_repeat FROM attempts
+WHERE task_id = @task_id AND test_repeat ->> 'commit' = @commit::text AND test_repeat ->> 'command' = @command::text AND test_repeat ->> 'why' <> @unavailable::text
+ORDER BY number DESC LIMIT 1;
