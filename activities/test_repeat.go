@@ -88,7 +88,7 @@ func (a *Activities) RepeatTests(ctx context.Context, in contract.RepeatTestsInp
 		return contract.RepeatedTests{}, err
 	}
 	a.cleanUp(ctx, in, known.SandboxID)
-	if work.TestsFixed && known.Charged() {
+	if work.TestsFixed && known.Outcome == task.TestsChangedOnly {
 		return contract.RepeatedTests{}, testsChanged(*known, output)
 	}
 	return contract.RepeatedTests{Outcome: known.Outcome}, nil

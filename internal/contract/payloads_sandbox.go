@@ -104,6 +104,7 @@ type RepeatTestsInput struct {
 
 // RepeatedTests is the answer of [RepeatTests].
 type RepeatedTests struct {
+	// Outcome is for users of the Temporal Web UI; the workflow does not read it.
 	Outcome task.TestOutcome `json:"outcome,omitempty"`
 }
 

@@ -102,10 +102,6 @@ func (r TestRepeat) why() string {
 	return ""
 }
 
-// Charged reports whether the repeat shows that the agent did not earn the result: a contract under which tests must not change
-// then rejects the work.
-func (r TestRepeat) Charged() bool { return r.Outcome == TestsChangedOnly }
-
 // Words returns the outcome as a sentence for users.
 func (r TestRepeat) Words() string {
 	switch r.Outcome {
