@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 
@@ -251,6 +252,21 @@ func TestResult_OfAgentReport(t *testing.T) {
 				"pr_number": 7, "files_changed": 2},
 			{"type": "test_coverage", "all_passed": true, "has_tests": true}]}`, w.row(a.id, "result"))
 	require.Equal(t, "validation_passed", one[string](t, w.pool, `SELECT stop_reason FROM attempts`))
+}
+
+// What omoi pushed counts, of whichever attempt: an agent in its sandbox can report anything.
+func TestResult_ChangedNothing(t *testing.T) {
+	t.Parallel()
+	for head, want := range map[string]bool{"beef": false, "base": true} {
+		w := newWorld(t, postgres.Config{})
+		a, validator := handedIn(w)
+		worker := one[string](t, w.pool, `SELECT sandbox_id FROM attempts WHERE number = 1`)
+		w.exec(`UPDATE tasks SET base_commit = 'base'`)
+		w.exec(`UPDATE attempts SET head_commit = $1 WHERE number = 1`, head)
+		w.event(worker, "continuous.completed", `{"changed_nothing": true}`)
+		w.write(a, contract.Projection{Ordinal: 6, Status: task.StatusCompleted, ReleaseSlot: true, Ended: &contract.AttemptEnd{Number: validator.Number, Outcome: "completed"}})
+		require.Equal(t, want, strings.Contains(w.row(a.id, "result"), "changed_nothing"), head)
+	}
 }
 
 func TestResult_WithoutEvents(t *testing.T) {

@@ -162,14 +162,6 @@ func (w *projecting) judgedByEvent() bool {
 	return !own || w.p.Ended.Outcome == "rejected" || w.p.Ended.Outcome == "completed"
 }
 
-// pushed reports whether omoi has pushed commits of the last attempt, whatever its agent reports.
-func (w *projecting) pushed() bool {
-	if w.last == nil || w.last.Attempt.HeadCommit == nil {
-		return false
-	}
-	return *w.last.Attempt.HeadCommit != task.Deref(w.row.BaseCommit)
-}
-
 // applyCompletion adds what the working agent reported at its end. Unreported fields are absent.
 func (w *projecting) applyCompletion(ctx context.Context, result object) error {
 	if w.last != nil && validates(w.last.Attempt) {
@@ -177,13 +169,17 @@ func (w *projecting) applyCompletion(ctx context.Context, result object) error {
 			return err
 		}
 	}
+	pushed, err := w.q.Pushed(ctx, w.row.ID)
+	if err != nil {
+		return err
+	}
 	told := object{}
 	for _, from := range []object{w.agent, w.continuous} {
 		for _, key := range []string{"turns", "cost_usd", "session_id", "stop_reason", "branch_name"} {
 			told.take(from, key, key)
 		}
 		told.take(from, "final_output", "output")
-		if from.yes("changed_nothing") && !w.pushed() {
+		if from.yes("changed_nothing") && !pushed {
 			told.set("changed_nothing", true)
 		}
 	}

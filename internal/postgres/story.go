@@ -59,16 +59,19 @@ func (s *Store) storyOf(ctx context.Context, organizationID, taskID string) (rec
 
 // lastWords adds what the newest agent other than a validator reported at its end.
 func (s *Store) lastWords(ctx context.Context, story *receipt.PullRequestData) error {
-	worker, moved := "", false
+	worker := ""
 	for _, a := range story.Task.Attempts {
 		if a.Kind != task.KindValidation {
 			worker = a.SandboxID
 		}
-		moved = moved || a.HeadCommit != nil && task.Deref(a.HeadCommit) != task.Deref(story.Task.Base) // by a push of omoi
 	}
 	own, err := s.q.OwnAgentAlone(ctx, worker)
 	if err != nil {
 		return translate("read the event senders of task "+story.Task.ID, err)
+	}
+	pushed, err := s.q.Pushed(ctx, story.Task.ID)
+	if err != nil {
+		return translate("read the pushes of task "+story.Task.ID, err)
 	}
 	rows, err := s.q.Decisive(ctx, worker, event.Types(event.Completion))
 	for _, r := range rows {
@@ -77,7 +80,7 @@ func (s *Store) lastWords(ctx context.Context, story *receipt.PullRequestData) e
 			story.Output = words
 		}
 		tests(said, own, story)
-		story.ChangedNothing = story.ChangedNothing || own && !moved && said.yes("changed_nothing")
+		story.ChangedNothing = story.ChangedNothing || own && !pushed && said.yes("changed_nothing")
 		var files int
 		if own && json.Unmarshal(said["committed_by_omoi"], &files) == nil {
 			story.CommittedByOmoi = files

@@ -510,6 +510,19 @@ func (q *Queries) NoteTrouble(ctx context.Context, reason string, iD string) err
 	return err
 }
 
+const pushed = `-- name: Pushed :one
+SELECT EXISTS (SELECT FROM attempts a JOIN tasks t ON t.id = a.task_id
+    WHERE a.task_id = $1 AND a.head_commit IS NOT NULL AND a.head_commit IS DISTINCT FROM t.base_commit)
+`
+
+// Pushed returns whether omoi has pushed commits of an attempt of a task, whatever its agents report.
+func (q *Queries) Pushed(ctx context.Context, taskID string) (bool, error) {
+	row := q.db.QueryRow(ctx, pushed, taskID)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
 const ranOut = `-- name: RanOut :one
 SELECT count(*)::bigint FROM attempts WHERE task_id = $1 AND number < $2 AND failure_class = $3
 `

@@ -58,6 +58,11 @@ UPDATE sandboxes s SET ended_at = coalesce(s.ended_at, e.ended_at) FROM ended e 
 -- name: SaveHead :execrows
 UPDATE attempts SET head_commit = @head_commit WHERE task_id = @task_id AND number = @number;
 
+-- name: Pushed :one
+-- Pushed returns whether omoi has pushed commits of an attempt of a task, whatever its agents report.
+SELECT EXISTS (SELECT FROM attempts a JOIN tasks t ON t.id = a.task_id
+    WHERE a.task_id = @task_id AND a.head_commit IS NOT NULL AND a.head_commit IS DISTINCT FROM t.base_commit);
+
 -- name: SaveBranchCommit :exec
 UPDATE attempts SET branch_commit = @branch_commit WHERE sandbox_id = @sandbox_id;
 
