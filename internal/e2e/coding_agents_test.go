@@ -146,7 +146,9 @@ func (a *realAgent) computed(done task.Task, repo string, requests int) {
 	how := map[bool]string{true: "as a prompt", false: "in the turn"}[a.dialect.Steer == acp.SteerAfter]
 	require.Equal(a.t, 1, a.stored(delivered+` AND event_data -> 'metadata' ->> 'delivered' = $1`, how))
 	a.seen["message"] = how
-	a.seen["tokens"] = fmt.Sprintf("%d of %d", a.count(`SELECT (event_data ->> 'input_tokens')::int FROM sandbox_events WHERE event_type = 'agent.completed'`), requests*1000)
+	tokens := a.count(`SELECT (event_data ->> 'input_tokens')::int FROM sandbox_events WHERE event_type = 'agent.completed'`)
+	require.NotZero(a.t, tokens)
+	a.seen["tokens"] = fmt.Sprintf("%d of %d", tokens, requests*1000)
 }
 
 // isCancelled submits a task that is cancelled while a tool runs.
