@@ -165,17 +165,16 @@ func (s *session) read(ctx context.Context, id string) (t client.Task, err error
 // persist repeats a request that the server does not answer for less than [outageLimit]. sending is the context of the request. Without
 // a task there is nothing to wait for.
 func (s *session) persist(ctx, sending context.Context, do func(context.Context) error) error {
-	for {
+	for down := (time.Time{}); ; {
 		err := limited(sending, do)
 		if task.CodeOf(err) != task.CodeUnavailable || ctx.Err() != nil || s.task() == "" && client.NotSent(err) {
-			s.down = time.Time{}
 			return err
 		}
-		if s.down.IsZero() {
-			s.down = time.Now()
+		if down.IsZero() {
+			down = time.Now()
 			s.thought("The server does not answer; omoi acp retries. The task is not affected.")
 		}
-		if time.Since(s.down) > outageLimit {
+		if time.Since(down) > outageLimit {
 			return err
 		}
 		if err := wait.For(ctx, outagePause); err != nil {

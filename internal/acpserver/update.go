@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/cli/render"
@@ -29,7 +28,6 @@ type reader struct {
 	waits  bool            // the agent waits for a message
 	last   string          // last text of the agent since the prompt
 	why    string          // last reason for waiting
-	down   time.Time       // since when the server does not answer
 }
 
 // restart begins with another task.
