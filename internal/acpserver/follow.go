@@ -88,7 +88,7 @@ func (s *session) page(ctx context.Context, id string, delay time.Duration) (pag
 	for _, e := range page.Items {
 		if e.Sequence > s.seen[e.Attempt] {
 			s.seen[e.Attempt] = e.Sequence
-			fresh += s.report(e)
+			fresh += s.report(e, page.TaskStatus == task.StatusRunning)
 		}
 	}
 	if page.NextCursor != nil {

@@ -51,20 +51,24 @@ type data struct {
 	Kind     string          `json:"message_type"`
 	Sender   string          `json:"sender_kind"`
 	Output   string          `json:"final_output"`
+	Reason   string          `json:"reason"`
+	Can      bool            `json:"can_be_allowed"`
 }
 
-// report reports an event to the editor, and returns 1, or 0 for a heartbeat.
-func (r *reader) report(e client.Event) int {
+// report reports an event to the editor, and returns 1, or 0 for a heartbeat. live: the task is running.
+func (r *reader) report(e client.Event, live bool) int {
+	heartbeat := event.ClassOf(e.Type) == event.ClassHeartbeat
 	switch {
 	case render.Waits(e):
 		r.waits = true
-	case event.ClassOf(e.Type) != event.ClassHeartbeat && !event.Is(e.Type, event.Background):
+	case !heartbeat && !event.Is(e.Type, event.Background):
 		r.waits = false
+	}
+	if heartbeat {
+		return 0
 	}
 	d := event.Read[data](e.Data)
 	switch e.Type {
-	case event.AgentHeartbeat, event.Heartbeat, event.SpecHeartbeat:
-		return 0
 	case event.AgentMessage:
 		r.last = cmp.Or(d.Content, r.last)
 		r.chunk(agentChunk, d.Content)
@@ -84,8 +88,10 @@ func (r *reader) report(e client.Event) int {
 		r.completed(d)
 	case event.AgentStarted, event.AgentShutdown:
 		r.closeCalls()
-	case event.AgentError, event.AgentFailed, event.IterationFailed, event.AgentInterrupted, event.AgentCommitted,
-		event.AgentRestored, event.AgentRestoreFailed, event.AgentMessageDropped, event.IterationValidation:
+	case event.AgentToolRefused:
+		r.refused(e, d, live)
+	case event.AgentToolAllowed, event.AgentToolUnchecked, event.AgentError, event.AgentFailed, event.IterationFailed, event.AgentInterrupted,
+		event.AgentCommitted, event.AgentRestored, event.AgentRestoreFailed, event.AgentMessageDropped, event.IterationValidation:
 		r.thought("%s: %s", e.Type, render.Brief(e.Type, e.Data))
 	}
 	return 1
@@ -133,6 +139,15 @@ func (r *reader) injected(d data) {
 		r.thought("Message to the agent from %s: %s", cmp.Or(d.Sender, "a user"), d.Content)
 	}
 	r.last = ""
+}
+
+// refused reports a call that omoi refused, and how to allow it while its task is running.
+func (r *reader) refused(e client.Event, d data, live bool) {
+	next := ""
+	if live && d.Can {
+		next = fmt.Sprintf("\nNext: omoi allow %s %d", render.Short(r.of.task()), e.Sequence)
+	}
+	r.thought("%s: %s\n%s%s", e.Type, render.Brief(e.Type, e.Data), d.Reason, next)
 }
 
 // plan reports the plan of an agent that speaks the same protocol.
