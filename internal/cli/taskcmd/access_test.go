@@ -138,7 +138,9 @@ func TestSandbox_IsFoundByItsTask(t *testing.T) {
 	t.Parallel()
 	f, p := visited(t)
 	f.tasks = []client.Task{aTask(idA, task.StatusRunning), aTask(idB, task.StatusCompleted)}
-	f.boxes = append([]client.Sandbox{{ID: "cccccccccccccccccccccccccc", TaskID: idA, Attempt: 2}}, f.boxes...)
+	f.boxes = append([]client.Sandbox{{ID: "dddddddddddddddddddddddddd", TaskID: idA, Attempt: 2}, {ID: "cccccccccccccccccccccccccc", TaskID: idA, Attempt: 2}}, f.boxes...)
+	require.Contains(t, f.omoi("sandbox", "exec", "-", "--", "true").err, "has no sandbox yet", "it has no attempt")
+	f.tasks[0].Attempts = []task.Attempt{{Number: 1, SandboxID: boxID}, {Number: 2, SandboxID: "cccccccccccccccccccccccccc"}}
 	for _, ref := range []string{"-", idA, render.Short(idA)} {
 		f.asked = nil
 		require.Equal(t, 6, f.omoi("sandbox", "exec", ref, "--", "true").code)

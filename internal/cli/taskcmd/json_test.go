@@ -25,6 +25,7 @@ func TestJSON_IsTheObjectOfTheAPI(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks = []client.Task{aTask(idA, task.StatusRunning)}
+	f.tasks[0].Attempts = []task.Attempt{{Number: 1, SandboxID: strings.Repeat("a", 26)}}
 	f.boxes = []client.Sandbox{{ID: strings.Repeat("a", 26), TaskID: idA, Provider: "local", State: task.SandboxRunning, CreatedAt: time.Now()}}
 	f.keys = []client.APIKey{{ID: idB, Name: "ci"}}
 	f.credentials = []client.Credential{{Kind: "github", Scope: "user"}}

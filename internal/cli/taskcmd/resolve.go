@@ -2,7 +2,6 @@ package taskcmd
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -154,24 +153,14 @@ func (s *session) boxOf(ctx context.Context, api *client.Client, ref string) (cl
 	return box, taskErr
 }
 
-// newestBoxes is more than the sandboxes of one attempt: its own, and those in which its tests are repeated.
-const newestBoxes = 10
-
 // boxOfTask returns the sandbox of the last attempt of a task. Newer ones may exist, in which the tests are repeated.
 func (s *session) boxOfTask(ctx context.Context, api *client.Client, ref string) (client.Sandbox, error) {
 	t, err := s.taskOf(ctx, api, ref)
 	if err != nil {
 		return client.Sandbox{}, err
 	}
-	page, err := api.Sandboxes(ctx, client.SandboxFilter{TaskID: t.ID, Limit: newestBoxes})
-	if err == nil && len(page.Items) == 0 {
-		err = task.Errorf(task.CodeConflict, "Task %s has no sandbox yet. Next: omoi why %s", render.Name(t.Key, t.ID), render.Name(t.Key, t.ID))
+	if len(t.Attempts) == 0 {
+		return client.Sandbox{}, task.Errorf(task.CodeConflict, "Task %s has no sandbox yet. Next: omoi why %s", render.Name(t.Key, t.ID), render.Name(t.Key, t.ID))
 	}
-	if err != nil {
-		return client.Sandbox{}, err
-	}
-	at := slices.IndexFunc(page.Items, func(b client.Sandbox) bool {
-		return len(t.Attempts) > 0 && b.ID == t.Attempts[len(t.Attempts)-1].SandboxID
-	})
-	return page.Items[max(at, 0)], nil
+	return api.Sandbox(ctx, t.Attempts[len(t.Attempts)-1].SandboxID)
 }

@@ -123,6 +123,7 @@ func TestEvents_AreInOrder(t *testing.T) {
 	const box = "abcdefghijklmnopqrstuvwxyz"
 	f := newFake(t)
 	f.tasks = []client.Task{aTask(idA, task.StatusCompleted)}
+	f.tasks[0].Attempts = []task.Attempt{{Number: 1, SandboxID: box}}
 	f.boxes = []client.Sandbox{{ID: box, TaskID: idA, Attempt: 1}}
 	history(t, f, box, 5)
 	words := func(args ...string) string {
