@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -71,6 +72,12 @@ func TestEventLines(t *testing.T) {
 		{"agent.restored", `{"checkpoint":"1.14","files":3}`, "restored   files of checkpoint 1.14"},
 		{"agent.checkpoint_failed", `{"reason":"disk_full","error":"write object: no space left on device"}`, "checkpoint failed: write object: no space left on device"},
 		{"agent.restore_failed", `{"checkpoint":"1.14","error":"its pack is damaged"}`, "not restored its pack is damaged"},
+		{
+			"agent.tool_refused", `{"command":"npm publish","reason":"The contract forbids it.","can_be_allowed":true}`,
+			"refused    npm publish\n                     The contract forbids it.\n                     Next: omoi allow 456789ab 57",
+		},
+		{"agent.tool_allowed", `{"file_path":"go.mod"}`, "allowed    go.mod"},
+		{"agent.tool_unchecked", `{"command":"make","error":"read the limits: EOF"}`, "unchecked  read the limits: EOF"},
 		{"agent.waiting", `{}`, `waiting    for a message: omoi send 456789ab "<text>"`},
 		{"agent.completed", `{"success":false}`, "failed"},
 		{"agent.error", `{"error":"it broke"}`, "error      it broke"},
@@ -93,7 +100,7 @@ func TestEventLines(t *testing.T) {
 	} {
 		start := time.Now()
 		lines := &render.Lines{Start: start, Task: "456789ab", Live: true}
-		e := event.Event{Attempt: 1, Type: c.kind, Data: json.RawMessage(c.data), CreatedAt: start.Add(1500 * time.Millisecond)}
+		e := event.Event{Attempt: 1, Sequence: 57, Type: c.kind, Data: json.RawMessage(c.data), CreatedAt: start.Add(1500 * time.Millisecond)}
 		got := strings.Join(lines.Event(e), "\n")
 		if c.want == "" {
 			require.Empty(t, got, c.kind)
@@ -101,6 +108,18 @@ func TestEventLines(t *testing.T) {
 		}
 		require.True(t, strings.HasPrefix(got, "    1.5s  "), got)
 		require.Contains(t, got, c.want)
+	}
+}
+
+func TestEventLines_HintOfARefusal(t *testing.T) {
+	t.Parallel()
+	const hint = "Next: omoi allow 456789ab 57"
+	for _, c := range []struct{ live, can, hinted bool }{{true, true, true}, {false, true, false}, {true, false, false}} {
+		lines := &render.Lines{Task: "456789ab", Live: c.live}
+		data := fmt.Sprintf(`{"command":"npm publish","reason":"The contract forbids it.","can_be_allowed":%t}`, c.can)
+		got := strings.Join(lines.Event(event.Event{Attempt: 1, Sequence: 57, Type: "agent.tool_refused", Data: json.RawMessage(data)}), "\n")
+		require.Contains(t, got, "The contract forbids it.")
+		require.Equal(t, c.hinted, strings.Contains(got, hint), "%+v: %s", c, got)
 	}
 }
 

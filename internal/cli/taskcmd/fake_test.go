@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -68,10 +69,10 @@ type fakeAPI struct {
 	transcripts []client.TranscriptInfo
 	texts       map[string]string // of transcripts, by run; nil: a text for each
 	works       []client.SavedWork
-	checkpoints []client.Checkpoint // newest first
-	failed      []client.SandboxEvent
-	pack        []byte            // of each checkpoint
-	sealed      checkpoint.Sealed // the checkpoint that was sent last
+	checkpoints []client.Checkpoint   // newest first
+	newest      []client.SandboxEvent // of each sandbox, newest first
+	pack        []byte                // of each checkpoint
+	sealed      checkpoint.Sealed     // the checkpoint that was sent last
 	credentials []client.Credential
 	given       map[string]client.SetCredentialRequest // set credentials by kind
 	trials      map[string]credential.Test             // test results by kind
@@ -120,8 +121,9 @@ func newFake(t *testing.T) *fakeAPI {
 		answer(w, http.StatusOK, client.Page[client.Checkpoint]{Items: f.checkpoints})
 	})
 	mux.HandleFunc("GET /api/v1/tasks/{id}/checkpoints/{checkpoint}/pack", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(f.pack) })
-	mux.HandleFunc("GET /api/v1/sandboxes/{id}/events", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, client.SandboxEvents{Events: f.failed})
+	mux.HandleFunc("GET /api/v1/sandboxes/{id}/events", func(w http.ResponseWriter, r *http.Request) {
+		other := func(e client.SandboxEvent) bool { return e.EventType != r.URL.Query().Get("event_type") }
+		answer(w, http.StatusOK, client.SandboxEvents{Events: slices.DeleteFunc(slices.Clone(f.newest), other)})
 	})
 	mux.HandleFunc("GET /api/v1/tasks/{id}/checkpoints/{checkpoint}", func(w http.ResponseWriter, r *http.Request) {
 		f.locked(func() { answer(w, http.StatusOK, client.Checkpoint{ID: r.PathValue("checkpoint"), Sealed: f.sealed}) })

@@ -29,7 +29,7 @@ func TestShow_NamesWhyCheckpointsFail(t *testing.T) {
 	running := aTask(idA, task.StatusRunning)
 	running.Attempts = []client.Attempt{{Number: 1, Kind: "first"}, {Number: 2, Kind: "retry", SandboxID: "abc"}}
 	f.tasks = []client.Task{running}
-	f.failed = []client.SandboxEvent{{CreatedAt: time.Now(), EventData: json.RawMessage(`{"checkpoint":3,"reason":"disk_full","error":"no space left\u001b"}`)}}
+	f.newest = []client.SandboxEvent{{EventType: "agent.checkpoint_failed", CreatedAt: time.Now(), EventData: json.RawMessage(`{"checkpoint":3,"reason":"disk_full","error":"no space left\u001b"}`)}}
 	f.checkpoints = []client.Checkpoint{{Attempt: 2, Number: 3}, {Attempt: 1, Number: 9}}
 	require.Regexp(t, `Checkpoints   fail since .* ago\): no space left`, f.omoi("show", "-").out)
 	require.Contains(t, f.omoi("show", "-", "--json").out, `"reason": "disk_full"`)
@@ -37,7 +37,7 @@ func TestShow_NamesWhyCheckpointsFail(t *testing.T) {
 	require.NotContains(t, f.omoi("show", "-").out, "fail since", "the attempt has ended")
 	f.tasks[0].Status, f.checkpoints[0].Number = task.StatusRunning, 4
 	require.NotContains(t, f.omoi("show", "-").out, "fail since", "one was stored")
-	f.failed, f.checkpoints = nil, nil
+	f.newest, f.checkpoints = nil, nil
 	require.NotContains(t, f.omoi("show", "-").out, "fail since", "there is no event")
 }
 
