@@ -49,15 +49,6 @@ func (c Command) Check() error {
 	return nil
 }
 
-// Quoted returns texts as words of a POSIX shell.
-func Quoted(texts ...string) string {
-	words := make([]string, 0, len(texts))
-	for _, text := range texts {
-		words = append(words, "'"+strings.ReplaceAll(text, "'", `'\''`)+"'")
-	}
-	return strings.Join(words, " ")
-}
-
 // Translate replaces a leading path constant of text by the path in this sandbox. Other text stays.
 func (p Paths) Translate(text string) string {
 	for constant, place := range map[string]string{Dir: p.Dir, Workspace: p.Workspace, Home: p.Home} {

@@ -7,6 +7,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/omoi-dev/omoi/internal/shellcmd"
 )
 
 // UsualBranches returns the usual names of default branches, in the order in which they are tried.
@@ -103,5 +105,5 @@ func Quoted(path string) string {
 	if path != "" && !strings.ContainsAny(path, " '\"$&|;<>()*?[]{}#~`\\!\t\n") {
 		return path
 	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	return shellcmd.Line(path)
 }

@@ -198,15 +198,11 @@ func (c Command) Line() string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(c.Words), func(word string) bool { return strings.ContainsAny(word, " \t\n") }), " ")
 }
 
-// Line returns a command line of a program and its arguments.
+// Line returns texts as words of a POSIX shell, for example a program and its arguments.
 func Line(args ...string) string {
 	words := make([]string, len(args))
 	for i, arg := range args {
-		quoted, err := syntax.Quote(arg, syntax.LangPOSIX)
-		if err != nil { // of a newline, for example
-			quoted = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-		}
-		words[i] = quoted
+		words[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 	}
 	return strings.Join(words, " ")
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/event"
+	"github.com/omoi-dev/omoi/internal/shellcmd"
 )
 
 // Maximum bytes of tool results and files in events.
@@ -222,7 +223,7 @@ func shellResult(res proc.Result, ok bool) toolResult {
 }
 
 func (r *run) commit(ctx context.Context, message string) error {
-	_, ok, err := r.shell(ctx, "git add -A && git commit -q -m "+quote(message)+" && git log -1 --format='%h %s'", 0)
+	_, ok, err := r.shell(ctx, "git add -A && git commit -q -m "+shellcmd.Line(message)+" && git log -1 --format='%h %s'", 0)
 	r.place.Committed = r.place.Committed || ok
 	return err
 }
@@ -232,5 +233,3 @@ func (r *run) push(ctx context.Context) error {
 	r.place.Pushed = r.place.Pushed || ok
 	return err
 }
-
-func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

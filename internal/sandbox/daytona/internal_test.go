@@ -85,8 +85,7 @@ func TestEnding(t *testing.T) {
 	require.Empty(t, reason)
 }
 
-func TestQuoted(t *testing.T) {
+func TestCommand_InvalidEnv(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, `'it'\''s' '$HOME' ''`, sandbox.Quoted("it's", "$HOME", ""))
 	require.Equal(t, task.CodeInvalid, task.CodeOf(sandbox.Command{Args: []string{"env"}, Env: map[string]string{"A B": "x"}}.Check()))
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/shellcmd"
 )
 
 // The scripts run in any POSIX shell with common tools: grep, cut, tee, base64.
@@ -42,13 +43,13 @@ func scriptText(name string) string {
 
 // library returns the common start of all scripts: the places and the functions.
 func library() string {
-	return "ctl=" + sandbox.Quoted(dirCtl) + " place_dir=" + sandbox.Quoted(placeDir) + " place_workspace=" + sandbox.Quoted(placeWorkspace) +
-		" place_home=" + sandbox.Quoted(placeHome) + "\n" + scriptText(scriptLib)
+	return "ctl=" + shellcmd.Line(dirCtl) + " place_dir=" + shellcmd.Line(placeDir) + " place_workspace=" + shellcmd.Line(placeWorkspace) +
+		" place_home=" + shellcmd.Line(placeHome) + "\n" + scriptText(scriptLib)
 }
 
 // commandLine returns a command line that runs a script with the library under sh, for any shell.
 func commandLine(name string, args ...string) string {
-	return "sh -c " + sandbox.Quoted(library()+scriptText(name)) + " omoi " + sandbox.Quoted(args...)
+	return "sh -c " + shellcmd.Line(library()+scriptText(name)) + " omoi " + shellcmd.Line(args...)
 }
 
 // envFile returns a sh script that sets the environment, directory and arguments of a command. The script contains
@@ -59,14 +60,14 @@ func envFile(cmd sandbox.Command) string {
 	env["HOME"], env[sandbox.EnvDir], env[sandbox.EnvWorkspace] = placeHome, placeDir, placeWorkspace
 	var b strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(env)) {
-		fmt.Fprintf(&b, "export %s=%s\n", key, sandbox.Quoted(env[key]))
+		fmt.Fprintf(&b, "export %s=%s\n", key, shellcmd.Line(env[key]))
 	}
 	args := make([]string, 0, len(cmd.Args))
 	for _, arg := range cmd.Args {
 		args = append(args, places.Translate(arg))
 	}
 	dir := places.Translate(cmp.Or(cmd.Dir, sandbox.Workspace))
-	fmt.Fprintf(&b, "OMOI_START=%s\nOMOI_ARGS=%s\n", sandbox.Quoted(dir), sandbox.Quoted(sandbox.Quoted(args...)))
+	fmt.Fprintf(&b, "OMOI_START=%s\nOMOI_ARGS=%s\n", shellcmd.Line(dir), shellcmd.Line(shellcmd.Line(args...)))
 	return b.String()
 }
 

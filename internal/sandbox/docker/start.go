@@ -15,6 +15,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/sandbox/fence"
+	"github.com/omoi-dev/omoi/internal/shellcmd"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -136,11 +137,11 @@ func script(cmd sandbox.Command, file string, life time.Duration) string {
 	if file == startFile { // a single stream keeps the order of the lines
 		b.WriteString("exec 2>&1\n")
 	}
-	fmt.Fprintf(&b, "cd %s || exit 126\n", sandbox.Quoted(cmp.Or(cmd.Dir, sandbox.Workspace)))
+	fmt.Fprintf(&b, "cd %s || exit 126\n", shellcmd.Line(cmp.Or(cmd.Dir, sandbox.Workspace)))
 	for name, value := range cmd.Env {
-		fmt.Fprintf(&b, "export %s=%s\n", name, sandbox.Quoted(value))
+		fmt.Fprintf(&b, "export %s=%s\n", name, shellcmd.Line(value))
 	}
-	fmt.Fprintf(&b, "exec %s\n", sandbox.Quoted(cmd.Args...))
+	fmt.Fprintf(&b, "exec %s\n", shellcmd.Line(cmd.Args...))
 	return b.String()
 }
 
