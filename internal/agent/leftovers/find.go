@@ -132,9 +132,9 @@ func (k *Keeper) note(ctx context.Context, name string) error {
 }
 
 // noted reads a note; none: empty.
-func (k *Keeper) noted(name string) map[string]change {
+func (k *Keeper) noted(name string) map[string]gitcmd.Change {
 	raw, _ := os.ReadFile(k.path(name))
-	return changesOf(raw)
+	return gitcmd.Changes(string(raw))
 }
 
 // dropSetup lists the changed paths, without those that are as the setup command left them. It names those that are as the setup
@@ -144,17 +144,17 @@ func (k *Keeper) dropSetup(ctx context.Context, s *gitcmd.Shadow, f *Found) erro
 	if err := s.Stream(ctx, nil, &raw, "diff-index", "--cached", "--raw", "-z", "--no-renames", f.head); err != nil {
 		return err
 	}
-	before, restored, now := k.noted(setupNote), k.noted(restoredNote), changesOf(raw.Bytes())
+	before, restored, now := k.noted(setupNote), k.noted(restoredNote), gitcmd.Changes(raw.String())
 	for _, path := range slices.Sorted(maps.Keys(now)) {
 		c, old := now[path], before[path]
-		replaced := old.oldMode == noFile && restored[path].same(c)
-		if !replaced && !old.same(c) {
+		replaced := old.OldMode == gitcmd.NoFile && restored[path].Same(c)
+		if !replaced && !old.Same(c) {
 			continue
 		}
-		if replaced && !old.same(c) {
+		if replaced && !old.Same(c) {
 			f.leaveOut(fmt.Sprintf("%q was left out: the setup command makes it, and the checkpoint had another one", path))
 		}
-		fmt.Fprintf(&back, "%s %s\t%s\x00", c.oldMode, c.oldID, path)
+		back.WriteString(c.Undo(path))
 		delete(now, path)
 	}
 	f.Paths = slices.Sorted(maps.Keys(now))
@@ -162,27 +162,6 @@ func (k *Keeper) dropSetup(ctx context.Context, s *gitcmd.Shadow, f *Found) erro
 		return nil
 	}
 	return s.Stream(ctx, &back, nil, "update-index", "-z", "--index-info")
-}
-
-// change is how a file differs from the head.
-type change struct{ oldMode, mode, oldID, id string }
-
-// noFile is the mode of a file that does not exist.
-const noFile = "000000"
-
-// same reports whether both changes end with the same file.
-func (c change) same(as change) bool { return c.mode == as.mode && c.id == as.id }
-
-// changesOf reads ":<mode> <mode> <id> <id> <status>" and paths, each with a NUL behind it.
-func changesOf(raw []byte) map[string]change {
-	all := map[string]change{}
-	fields := strings.Split(string(raw), "\x00")
-	for i := 0; i+1 < len(fields); i += 2 {
-		if parts := strings.Fields(strings.TrimPrefix(fields[i], ":")); len(parts) == 5 {
-			all[fields[i+1]] = change{parts[0], parts[1], parts[2], parts[3]}
-		}
-	}
-	return all
 }
 
 // maxLeftOut is how many changes that are left out are named, as of a [gitcmd.Snapshot].
@@ -194,10 +173,10 @@ func (f *Found) submodules(ctx context.Context, s *gitcmd.Shadow) error {
 	if err := s.Stream(ctx, nil, &raw, "diff-files", "--raw", "-z", "--ignore-submodules=none"); err != nil {
 		return err
 	}
-	changed := changesOf(raw.Bytes())
+	changed := gitcmd.Changes(raw.String())
 	for _, path := range slices.Sorted(maps.Keys(changed)) {
 		note := fmt.Sprintf("%q was left out: it is a submodule", path)
-		if changed[path].oldMode == "160000" && !slices.Contains(f.LeftOut, note) {
+		if changed[path].OldMode == "160000" && !slices.Contains(f.LeftOut, note) {
 			f.leaveOut(note)
 		}
 	}

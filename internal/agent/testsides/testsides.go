@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
@@ -64,20 +66,19 @@ func (p *preparing) trees(ctx context.Context, base, commit string) (err error) 
 	return err
 }
 
-// compare lists the files of the test side that differ. A line is ":<mode> <mode> <id> <id> <status>", and the path follows a NUL.
+// compare lists the files of the test side that differ.
 func (p *preparing) compare(ctx context.Context) error {
 	raw, err := p.git.Run(ctx, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--full-index", p.sides.Base, p.sides.Own)
 	if err != nil {
 		return err
 	}
-	fields := strings.Split(raw, "\x00")
-	for i := 0; i+1 < len(fields); i += 2 {
-		change, path := strings.Fields(strings.TrimPrefix(fields[i], ":")), fields[i+1]
-		if len(change) != 5 || !taskcontract.Judges(path) { //nolint:mnd // the fields of a line
+	changes := gitcmd.Changes(raw)
+	for _, path := range slices.Sorted(maps.Keys(changes)) {
+		if !taskcontract.Judges(path) {
 			continue
 		}
-		fmt.Fprintf(&p.back, "%s %s\t%s\x00", change[0], change[2], path)
-		if change[4] == "A" {
+		p.back.WriteString(changes[path].Undo(path))
+		if changes[path].OldMode == gitcmd.NoFile {
 			p.sides.Added++
 			continue
 		}
