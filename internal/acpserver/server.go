@@ -109,7 +109,7 @@ func (s *server) request(ctx context.Context, f *jsonrpc.Frame) {
 			return
 		}
 		one.begin(ctx, func(t *turn) {
-			stop, err := one.prompt(t, string(f.ID), text)
+			stop, err := one.prompt(t, text)
 			s.answer(f, map[string]any{"stopReason": stop}, err)
 		})
 	default:

@@ -29,10 +29,9 @@ type session struct {
 
 	id      string
 	api     *client.Client
-	newest  *turn           // of the reader
-	unsent  []prompt        // prompts that no agent has yet
-	pending []message       // messages to agents, until they are answered
-	taken   map[string]bool // prompts by request, so that a repeated one has no effect
+	newest  *turn     // of the reader
+	unsent  []prompt  // prompts that no agent has yet
+	pending []message // messages to agents, until they are answered
 	reader
 }
 
@@ -51,7 +50,7 @@ type message struct {
 }
 
 func (s *server) session(id string, k kept) *session {
-	one := &session{server: s, kept: k, id: id, taken: map[string]bool{}}
+	one := &session{server: s, kept: k, id: id}
 	one.of = one
 	one.restart()
 	s.sessions[id] = one
@@ -176,14 +175,11 @@ func (s *session) load(t *turn, answer func(error)) {
 }
 
 // prompt gives a text to the agent and follows the task until it ends or waits for the user.
-func (s *session) prompt(t *turn, request, text string) (stop string, err error) {
+func (s *session) prompt(t *turn, text string) (stop string, err error) {
 	if err := s.connect(); err != nil {
 		return "", err
 	}
-	if again := request + " " + text; !s.taken[again] {
-		s.taken[again] = true
-		s.unsent = append(s.unsent, prompt{Text: text, Key: s.key(text)})
-	}
+	s.unsent = append(s.unsent, prompt{Text: text, Key: s.key(text)})
 	s.last = ""
 	stop, err = s.follow(t)
 	switch {
