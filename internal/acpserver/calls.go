@@ -2,6 +2,8 @@ package acpserver
 
 import (
 	"cmp"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -59,7 +61,7 @@ func (r *reader) ended(id, status, output string) {
 	delete(r.calls, id)
 	fields := map[string]any{"toolCallId": id, "status": status}
 	if output != "" {
-		fields["content"] = content("```\n" + strings.TrimRight(output, "\n") + "\n```")
+		fields["content"] = content(fenced("", strings.TrimRight(output, "\n")))
 	}
 	r.update("tool_call_update", fields)
 }
@@ -78,24 +80,27 @@ func (r *reader) edited(e client.Event, d data) {
 		"kind": "edit", "status": "completed",
 	}
 	if d.Diff != "" {
-		fields["content"] = content("```diff\n" + strings.TrimRight(d.Diff, "\n") + "\n```")
+		fields["content"] = content(fenced("diff", strings.TrimRight(d.Diff, "\n")))
 	}
 	r.update("tool_call", fields)
 }
 
+// nameWords matches the words of the name of a tool, such as WebFetch or read_file.
+var nameWords = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
+
 // kindOf returns the kind of a tool, by which editors choose its icon.
 func kindOf(tool string) string {
-	name := strings.ToLower(tool)
+	words := nameWords.FindAllString(tool, -1)
 	for _, kind := range []struct{ kind, words string }{
-		{"execute", "bash shell exec command terminal"},
-		{"edit", "edit write patch"},
+		{"execute", "bash shell exec execute command terminal"},
+		{"edit", "edit editor multiedit write todowrite patch"},
 		{"read", "read view cat"},
-		{"search", "grep glob search find ls"},
-		{"fetch", "fetch web"},
+		{"search", "grep glob search websearch find ls"},
+		{"fetch", "fetch webfetch web"},
 		{"think", "task think agent"},
 	} {
 		for word := range strings.FieldsSeq(kind.words) {
-			if strings.Contains(name, word) {
+			if slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, word) }) {
 				return kind.kind
 			}
 		}

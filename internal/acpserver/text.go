@@ -29,7 +29,7 @@ func textOf(prompt []block, folder string) (string, error) {
 		case part.Type == "resource_link":
 			b.WriteString(place(part.URI, folder))
 		case part.Type == "resource" && part.Resource.Text != nil:
-			b.WriteString("\n\n" + place(part.Resource.URI, folder) + ":\n```\n" + strings.TrimSuffix(*part.Resource.Text, "\n") + "\n```\n")
+			b.WriteString("\n\n" + place(part.Resource.URI, folder) + ":\n" + fenced("", strings.TrimSuffix(*part.Resource.Text, "\n")) + "\n")
 		case part.Type == "resource":
 			b.WriteString("\n\nThe attachment " + place(part.Resource.URI, folder) + " is left out: it is not a text.\n")
 		default:
@@ -41,6 +41,15 @@ func textOf(prompt []block, folder string) (string, error) {
 		return "", task.Errorf(task.CodeInvalid, "The prompt is empty: expected a text.")
 	}
 	return text, nil
+}
+
+// fenced returns a text as a code block of Markdown. Its fence is longer than each run of backticks in the text.
+func fenced(language, text string) string {
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	return fence + language + "\n" + text + "\n" + fence
 }
 
 // place returns the path of a file below the folder relative to it, the absolute path of another file, or the link itself.
