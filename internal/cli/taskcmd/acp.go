@@ -1,7 +1,6 @@
 package taskcmd
 
 import (
-	"cmp"
 	"context"
 	"path/filepath"
 
@@ -36,9 +35,8 @@ func (r *run) serve(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	home := cmp.Or(r.Env("OMOI_HOME"), filepath.Join(r.Env("HOME"), ".omoi"))
 	acpserver.Serve(cmd.Context(), acpserver.Config{
-		API: r.api, Folder: filepath.Join(home, "acp"), Version: cmd.Root().Version, Note: r.note,
+		API: r.api, Folder: filepath.Join(homeOf(r.Env), "acp"), Version: cmd.Root().Version, Note: r.note,
 		Request: func(ctx context.Context, folder, text string) (client.CreateTaskRequest, error) {
 			return r.inFolder(ctx, settings, folder, text)
 		},

@@ -66,13 +66,18 @@ func (s *session) api() (*client.Client, error) {
 	return client.New(address, s.Env("OMOI_API_KEY")), nil
 }
 
+// homeOf returns the home directory of omoi.
+func homeOf(env func(string) string) string {
+	return cmp.Or(env("OMOI_HOME"), filepath.Join(env("HOME"), ".omoi"))
+}
+
 // BaseURL returns the URL of the server: OMOI_API_URL, else the api_url in dev.json in OMOI_HOME (default ~/.omoi),
 // which a running omoi dev writes. Without either, the error has exit code 3 and the next step.
 func BaseURL(env func(string) string) (string, error) {
 	if set := env("OMOI_API_URL"); set != "" {
 		return httpAddress(set)
 	}
-	home := cmp.Or(env("OMOI_HOME"), filepath.Join(env("HOME"), ".omoi"))
+	home := homeOf(env)
 	info, err := devstack.ReadInfo(home)
 	if err == nil && info.APIURL == "" {
 		err = errors.New("dev.json has no api_url")
