@@ -48,7 +48,7 @@ type Reaper struct {
 // Worker configures one worker process.
 type Worker struct {
 	HostID            string `key:"host_id" zero:"created once and kept below home" doc:"ID of this host in the task queue of its sandboxes."`
-	MaxSandboxes      int    `key:"max_sandboxes" default:"8" min:"1" max:"1000" doc:"Number of sandboxes on this host at which no attempt starts on it. An attempt whose tests are repeated has one sandbox more."`
+	MaxSandboxes      int    `key:"max_sandboxes" default:"8" min:"1" max:"1000" doc:"A host with this many sandboxes starts no further attempt. Repeated tests add one sandbox to an attempt."`
 	StickyCacheSize   int    `key:"sticky_cache_size" default:"1000" min:"0" max:"100000" zero:"replay at every workflow task" doc:"Number of workflows kept in memory."`
 	FullCloneMaxBytes int64  `key:"full_clone_max_bytes" default:"268435456" min:"0" max:"17592186044416" unit:"bytes" zero:"always the whole history" doc:"Maximum size of a repository whose whole history is cloned into sandboxes. Of a larger one, only the newest commits are."`
 	CloneDepth        int    `key:"clone_depth" default:"50" min:"1" max:"1000000" doc:"Number of commits in the clone of a larger repository. It always reaches the commit where the task's branch started."`
