@@ -43,6 +43,8 @@ type AgentShutdown struct {
 type AgentWait struct {
 	SandboxID string
 	Since     time.Time
+	// Sequence of the event by which the agent said that it waits. Null: a version without this column noted it.
+	Sequence *int64
 }
 
 // One alert: a condition that the reaper found and that needs an operator. The reaper deletes the row when the condition ends.
