@@ -109,6 +109,24 @@ func TestTaskCounts_CountWhatFiltersSelect(t *testing.T) {
 	require.Len(t, got, 1)
 }
 
+// The question of an agent that has waited for hours is found without a look at its heartbeats.
+func TestTasks_QuestionBeforeHoursOfHeartbeats(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	waits := w.task(newTask())
+	box := w.begin(waits)
+	w.exec(`UPDATE tasks SET status = 'running'`)
+	said := map[string]any{"event_type": "agent.message", "event_data": map[string]any{"content": "Which version?"}}
+	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+box+"/events", said), http.StatusOK)
+	w.report(box, 1, "agent.waiting")
+	w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, event_data)
+		SELECT id, last_sequence + n, partition_month, 'agent.heartbeat', '{}' FROM sandboxes, generate_series(1, 10001) n WHERE id = $1`, box)
+	w.exec(`UPDATE sandboxes SET last_sequence = last_sequence + 10001 WHERE id = $1`, box)
+	one, err := w.store.Task(t.Context(), w.org, waits.ID)
+	require.NoError(t, err)
+	require.Equal(t, "Which version?", one.Said)
+}
+
 // An agent that waits for a message needs a user, until it works again.
 func TestTasks_AgentThatWaitsForAMessageNeedsAUser(t *testing.T) {
 	t.Parallel()

@@ -53,7 +53,7 @@ func (p *eventPlan) queueWaiting(ctx context.Context, q *db.Queries, n int, at *
 	row, box := p.rows[n], p.rows[n].sandbox.id
 	queueAnswered(ctx, q, box, at, delivery(row.event).Answered)
 	if !worksAgain(p.rows[n+1:], box) {
-		_ = q.NoteAgentWaits(ctx, box, at)
+		_ = q.NoteAgentWaits(ctx, db.NoteAgentWaitsParams{SandboxID: box, At: at, Sequence: row.sequence})
 	}
 }
 

@@ -342,12 +342,19 @@ func (q *Queries) NoteAgentLeft(ctx context.Context, at *time.Time, sandboxID st
 }
 
 const noteAgentWaits = `-- name: NoteAgentWaits :exec
-INSERT INTO agent_waits (sandbox_id, since) VALUES ($1, coalesce($2::timestamptz, now()))
-ON CONFLICT (sandbox_id) DO UPDATE SET since = excluded.since
+INSERT INTO agent_waits (sandbox_id, since, sequence)
+VALUES ($1, coalesce($2::timestamptz, now()), $3::bigint)
+ON CONFLICT (sandbox_id) DO UPDATE SET since = excluded.since, sequence = excluded.sequence
 `
 
-func (q *Queries) NoteAgentWaits(ctx context.Context, sandboxID string, at *time.Time) error {
-	_, err := q.db.Exec(ctx, noteAgentWaits, sandboxID, at)
+type NoteAgentWaitsParams struct {
+	SandboxID string
+	At        *time.Time
+	Sequence  int64
+}
+
+func (q *Queries) NoteAgentWaits(ctx context.Context, arg NoteAgentWaitsParams) error {
+	_, err := q.db.Exec(ctx, noteAgentWaits, arg.SandboxID, arg.At, arg.Sequence)
 	return err
 }
 

@@ -68,9 +68,10 @@ func (q *Queries) CountTasks(ctx context.Context, arg CountTasksParams) ([]Count
 
 const lastSaid = `-- name: LastSaid :many
 SELECT s.id, coalesce(left(e.event_data ->> 'content', 400), '')::text AS content
-FROM sandboxes s CROSS JOIN LATERAL (
+FROM sandboxes s LEFT JOIN agent_waits w ON w.sandbox_id = s.id CROSS JOIN LATERAL (
     SELECT x.event_data FROM sandbox_events x
-    WHERE x.partition_month = s.partition_month AND x.sandbox_id = s.id AND x.sequence > s.last_sequence - 10000 AND x.event_type = $1
+    WHERE x.partition_month = s.partition_month AND x.sandbox_id = s.id AND x.event_type = $1
+      AND x.sequence <= coalesce(w.sequence, s.last_sequence) AND x.sequence > coalesce(w.sequence - 200, s.last_sequence - 10000)
     ORDER BY x.sequence DESC LIMIT 1) e
 WHERE s.id = ANY($2::text[])
 `
@@ -80,7 +81,7 @@ type LastSaidRow struct {
 	Content string
 }
 
-// LastSaid returns the beginning of what the agents of sandboxes said last. It reads at most 10,000 events of each: hours of heartbeats while an agent waits.
+// LastSaid returns the beginning of what the agents of sandboxes said last. It reads at most 200 events of each before its agent waited, and not the heartbeats since. A wait without a sequence ends at the newest event.
 func (q *Queries) LastSaid(ctx context.Context, message string, ids []string) ([]LastSaidRow, error) {
 	rows, err := q.db.Query(ctx, lastSaid, message, ids)
 	if err != nil {

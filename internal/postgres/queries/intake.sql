@@ -150,8 +150,9 @@ UPDATE messages SET state = 'expired', settled_at = coalesce(sqlc.narg(at), now(
 WHERE messages.sandbox_id = sqlc.arg(sandbox_id) AND state IN ('accepted', 'delivered') AND settled_at IS NULL;
 
 -- name: NoteAgentWaits :exec
-INSERT INTO agent_waits (sandbox_id, since) VALUES (sqlc.arg(sandbox_id), coalesce(sqlc.narg(at)::timestamptz, now()))
-ON CONFLICT (sandbox_id) DO UPDATE SET since = excluded.since;
+INSERT INTO agent_waits (sandbox_id, since, sequence)
+VALUES (sqlc.arg(sandbox_id), coalesce(sqlc.narg(at)::timestamptz, now()), sqlc.arg(sequence)::bigint)
+ON CONFLICT (sandbox_id) DO UPDATE SET since = excluded.since, sequence = excluded.sequence;
 
 -- name: NoteAgentBack :exec
 -- NoteAgentBack clears the exit of an agent, because an agent that was stopped from outside can start again.
