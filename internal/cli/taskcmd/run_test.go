@@ -162,7 +162,7 @@ func TestRun_WaitTimeout(t *testing.T) {
 	f := newFake(t)
 	f.tasks = []client.Task{aTask(idA, task.StatusRunning)}
 	f.events = []client.Event{anEvent(1, "agent.started", `{}`)}
-	got := f.omoi("run", "x", "--repo", "/r", "--wait", "--wait-timeout", "50ms")
+	got := f.omoi("run", "x", "--repo", "/r", "--wait", "--wait-timeout", "2s")
 	require.Equal(t, exit.Interrupted, got.code, "a failed task is another thing")
 	require.Contains(t, got.err, "not ended within --wait-timeout")
 	require.Contains(t, got.err, "omoi logs -f 456789ab --after 1:1")
