@@ -51,11 +51,13 @@ func RunAPI(ctx context.Context, cfg *config.Loaded, opts Options) (err error) {
 		return errors.Join(err, closeListeners(listeners))
 	}
 	opts.ready(devstack.Info{APIURL: apiURL(cfg), PID: os.Getpid()})
-	services := append(c.apiServices(listeners), shown...)
+	claimed := make(chan struct{})
+	services := append(c.apiServices(listeners, claimed), shown...)
 	services = append(services, service{"temporal", func(ctx context.Context) error {
 		if err := c.claim(ctx); err != nil {
 			return err
 		}
+		close(claimed)
 		<-ctx.Done()
 		return nil
 	}})
@@ -133,12 +135,15 @@ func closeListeners(listeners []net.Listener) error {
 	return errors.Join(errs...)
 }
 
-// apiServices returns the HTTP server, ingest, the relay and the periodic services, in the order in which they stop.
-func (c *core) apiServices(listeners []net.Listener) []service {
+// apiServices returns the HTTP server, ingest, the relay and the periodic services, in the order in which they stop. The relay
+// sends nothing before claimed is closed, because the namespace could be of another installation; nil: it is claimed already.
+func (c *core) apiServices(listeners []net.Listener, claimed <-chan struct{}) []service {
 	limitMemory()
 	intake := c.newIntake(c.store)
 	c.metrics.Queue(intake.Waiting)
-	relay := ingest.NewRelay(c.relayConfig(), c.store, c.temporal, c.bus, c.log)
+	sending := c.relayConfig()
+	sending.Claimed = claimed
+	relay := ingest.NewRelay(sending, c.store, c.temporal, c.bus, c.log)
 	handler := c.newAPI(intake)
 	return []service{
 		{"api", func(ctx context.Context) error { return api.Serve(ctx, handler, listeners, c.shutdown.api) }},

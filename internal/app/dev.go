@@ -182,7 +182,7 @@ func (d *dev) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, devstack.RetireInfo(d.cfg.Home)) }()
-	services := append([]service{{"sandboxes", func(ctx context.Context) error { return d.tend(ctx, c, f) }}}, c.apiServices(listeners)...)
+	services := append([]service{{"sandboxes", func(ctx context.Context) error { return d.tend(ctx, c, f) }}}, c.apiServices(listeners, nil)...)
 	services = append(services, shown...)
 	services = append(services, service{"worker", func(ctx context.Context) error { return c.runWorker(ctx, w) }}, service{"announcement", d.announce})
 	return d.serve(ctx, c, f, services...)

@@ -28,6 +28,9 @@ type RelayConfig struct {
 	SweepPeriod time.Duration // default 1 min
 	PulsePeriod time.Duration // default [HeartbeatInterval]
 	Pace        Pace
+	// Claimed is closed once the namespace of Temporal is known to be this installation's, and its search attributes are
+	// registered. Nothing is sent before. Nil: it is known already.
+	Claimed <-chan struct{}
 	// Scrub removes secrets from a title before it is sent.
 	Scrub func(string) string
 	Meter RelayMeter
@@ -69,8 +72,23 @@ func (r *Relay) Run(ctx context.Context) error {
 	group.Go(func() { r.follow(ctx, stir) })
 	group.Go(func() { r.sweep(ctx) })
 	group.Go(func() { r.watchTemporal(ctx) })
-	r.dispatch(ctx, wake)
+	if r.claimed(ctx) {
+		r.dispatch(ctx, wake)
+	}
 	return nil
+}
+
+// claimed waits until the namespace is claimed, and returns false if ctx ends before.
+func (r *Relay) claimed(ctx context.Context) bool {
+	if r.cfg.Claimed == nil {
+		return true
+	}
+	select {
+	case <-r.cfg.Claimed:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // dispatch leases due tasks and gives them to workers, never more than there are workers.
