@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -50,7 +49,7 @@ func TestBenchRuns(t *testing.T) {
 	for _, row := range report.Rows {
 		require.Contains(t, []string{"", bench.Met, bench.NotMet, bench.NotMeasured}, row.Verdict, row.What)
 		require.Equal(t, row.Goal == "", row.Verdict == "", row.What)
-		if row.Verdict != bench.NotMeasured && !strings.HasSuffix(row.What, ", pgbench -R") { // a busy machine may end no transaction in 200 ms
+		if row.Verdict != bench.NotMeasured {
 			require.Positive(t, row.Value, row.What)
 		}
 	}
