@@ -2,43 +2,31 @@ package activities
 
 import (
 	"regexp"
-	"slices"
-	"sync"
 
+	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 )
 
 // testOutput keeps the beginning and the end of what a test command writes to a stream, at most [sandbox.MaxExecOutput] bytes of each.
 type testOutput struct {
 	beginning sandbox.Output
-	mu        sync.Mutex
-	end       []byte
+	end       textcut.Tail
+}
+
+func newTestOutput() *testOutput {
+	return &testOutput{end: textcut.Tail{Max: sandbox.MaxExecOutput}}
 }
 
 // Write never fails.
 func (o *testOutput) Write(text []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.end = append(o.end, text...)
-	if len(o.end) > 2*sandbox.MaxExecOutput { // not at each write, because it copies
-		o.end = slices.Clone(lastBytes(o.end))
-	}
-	return o.beginning.Write(text)
-}
-
-// last returns the end of the output.
-func (o *testOutput) last() []byte {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return slices.Clone(lastBytes(o.end))
+	_, _ = o.beginning.Write(text)
+	return o.end.Write(text)
 }
 
 // unbuilt reports whether the output says that a test could not be built or loaded.
 func (o *testOutput) unbuilt() bool {
-	return unbuilt.Match(o.beginning.Bytes()) || unbuilt.Match(o.last())
+	return unbuilt.Match(o.beginning.Bytes()) || unbuilt.Match(o.end.Bytes())
 }
-
-func lastBytes(text []byte) []byte { return text[max(0, len(text)-sandbox.MaxExecOutput):] }
 
 // unbuilt matches what compilers and runners print if they cannot build or load a test. A message that it misses makes work with
 // such tests pass only with changed tests.

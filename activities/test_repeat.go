@@ -280,8 +280,8 @@ func (r *repeating) shell(ctx context.Context, limit time.Duration, args ...stri
 	env := map[string]string{"IS_SANDBOX": "1", "BRANCH_NAME": r.work.Branch, "WORKSPACE_PATH": r.p.provider.Paths(r.p.labels).Workspace}
 	maps.Copy(env, r.work.Execution.Env)
 	begun := time.Now()
-	var out, errs testOutput
-	code, err := r.p.provider.Attach(ctx, r.p.labels, sandbox.Command{Args: args, Env: env, Timeout: limit}, sandbox.Streams{Stdout: &out, Stderr: &errs})
+	out, errs := newTestOutput(), newTestOutput()
+	code, err := r.p.provider.Attach(ctx, r.p.labels, sandbox.Command{Args: args, Env: env, Timeout: limit}, sandbox.Streams{Stdout: out, Stderr: errs})
 	switch {
 	case err != nil && ctx.Err() == nil && time.Since(begun) >= limit:
 		return task.TestTimedOut, "", nil
@@ -296,7 +296,7 @@ func (r *repeating) shell(ctx context.Context, limit time.Duration, args ...stri
 	if code == exitNotExecutable || code == exitNotFound || out.unbuilt() || errs.unbuilt() {
 		return task.TestNotBuilt, "", nil
 	}
-	output := redact.New("", r.work.Execution.Env).Text(r.a.scrub(string(out.last()) + string(errs.last())))
+	output := redact.New("", r.work.Execution.Env).Text(r.a.scrub(string(out.end.Bytes()) + string(errs.end.Bytes())))
 	return task.TestFailed, strings.ToValidUTF8(output[max(0, len(output)-maxTestOutput):], "?"), nil
 }
 

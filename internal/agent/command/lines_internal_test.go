@@ -78,7 +78,7 @@ func TestSieve_LastLine(t *testing.T) {
 func TestOutput_KeepsItsEnd(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	o := &output{log: &log}
+	o := newOutput(&log)
 	for range 50 {
 		_, _ = o.Write(bytes.Repeat([]byte("a"), 10_000))
 	}

@@ -35,7 +35,7 @@ type telling struct {
 
 // start starts the program; take gets its event lines.
 func start(ctx context.Context, env agent.Env, environ []string, log io.Writer, take func(*eventLine)) (*program, error) {
-	p := &program{out: &output{log: log}, asked: make(chan struct{})}
+	p := &program{out: newOutput(log), asked: make(chan struct{})}
 	p.stop = sync.OnceFunc(func() { close(p.asked) })
 	command := proc.Command{
 		Args: env.Config.Command, Dir: env.Config.Workspace, Env: environ, Output: p.out, Capture: 1,
@@ -74,29 +74,25 @@ const (
 
 // output writes the program's output to the log, and keeps its end.
 type output struct {
-	log io.Writer
+	end textcut.Tail
 
-	mu   sync.Mutex
-	kept []byte
+	mu  sync.Mutex
+	log io.Writer
 }
+
+func newOutput(log io.Writer) *output { return &output{log: log, end: textcut.Tail{Max: maxKept}} }
 
 // Write never fails.
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	_, _ = o.log.Write(p)
-	o.kept = append(o.kept, p...)
-	if len(o.kept) > 2*maxKept {
-		o.kept = append([]byte(nil), o.kept[len(o.kept)-maxKept:]...)
-	}
-	return len(p), nil
+	return o.end.Write(p)
 }
 
 // text returns the end of the output after hide has removed secrets; hide may be nil.
 func (o *output) text(hide func(string) string) string {
-	o.mu.Lock()
-	text := string(o.kept[max(len(o.kept)-maxKept, 0):])
-	o.mu.Unlock()
+	text := string(o.end.Bytes())
 	if hide != nil {
 		text = hide(text)
 	}

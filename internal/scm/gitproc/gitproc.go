@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/hostfault"
 )
 
@@ -69,8 +70,8 @@ func Environ(more ...string) []string {
 // Run runs git in a process group of its own; verb names the command in its [Error]. When ctx ends, the group gets SIGTERM, upon which
 // git removes its locks, and after a grace period SIGKILL. The error then holds that of ctx. cmd must have been made with ctx.
 func Run(ctx context.Context, cmd *exec.Cmd, verb string) error {
-	var said tail
-	cmd.Stderr = &said
+	said := &textcut.Tail{Max: mostSaid}
+	cmd.Stderr = said
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
@@ -89,19 +90,7 @@ func Run(ctx context.Context, cmd *exec.Cmd, verb string) error {
 		err = fmt.Errorf("%w: %w", ctx.Err(), err)
 	}
 	if err != nil {
-		return &Error{verb, strings.TrimSpace(string(said.kept)), err}
+		return &Error{verb, strings.TrimSpace(string(said.Bytes())), err}
 	}
 	return nil
-}
-
-// tail keeps the end of what is written to it.
-type tail struct{ kept []byte }
-
-// Write never fails.
-func (t *tail) Write(p []byte) (int, error) {
-	t.kept = append(t.kept, p...)
-	if extra := len(t.kept) - mostSaid; extra > 0 {
-		t.kept = append(t.kept[:0], t.kept[extra:]...)
-	}
-	return len(p), nil
 }
