@@ -14,7 +14,14 @@ export type Event = Schemas["Event"];
 export const root = new URL("../../../", import.meta.url).pathname;
 const chromiumPath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
 
-const commandOf = (pid: number): string => readFileSync(`/proc/${pid}/cmdline`, "latin1");
+/** The command line of a process; empty once it has ended. */
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "latin1");
+  } catch {
+    return "";
+  }
+}
 
 /** The processes for which a condition holds, and all that they started. */
 function below(holds: (pid: number) => boolean): number[] {
