@@ -26,7 +26,8 @@ func omoi(t *testing.T, environ []string, args ...string) (code int, stdout, std
 func TestWrongUsage_IsExitCode2(t *testing.T) {
 	t.Parallel()
 	cases := map[string][]string{
-		"Unknown command \"rum\" in omoi (did you mean run?). Next: omoi --help": {"rum"},
+		"Unknown command \"rum\" in omoi (did you mean run?). Next: omoi --help":   {"rum"},
+		"(did you mean ps or take?). Next: omoi --help":                            {"tasks"},
 		"Unknown command \"xyzzy\"":                                                {"xyzzy"},
 		"Unknown flag: --prot. Next: omoi dev --help":                              {"dev", "--prot", "1"},
 		"Unknown command \"nope\" in omoi.":                                        {"help", "nope"},

@@ -31,6 +31,7 @@ func newPS(s *session) *cobra.Command {
 			s.rest(found.More, found.Left, "omoi ps"+suffix(" --status ", f.Status))
 		})
 	})
+	cmd.SuggestFor = []string{"list", "ls", "tasks"}
 	cmd.Flags().StringVar(&f.Status, "status", "", "only tasks with this `status`, for example running")
 	listFlags(cmd, &limit, &all)
 	return cmd
