@@ -109,7 +109,7 @@ type Attempt struct {
 	FeedbackID *string
 	// Newest commit of the attempt that omoi collected. Null: none.
 	HeadCommit *string
-	// Name of the credential that the agent uses (credential.Name). Empty: unknown.
+	// Name of the credential that the agent uses (credential.Choice). Empty: unknown.
 	Credential string
 	// Checkpoint of the task that a user chose for the attempt to begin with, for example 2.14. Later attempts begin with checkpoints of this attempt and its successors, or again with this one. Empty: the newest checkpoint.
 	RestoreFrom string
@@ -119,6 +119,8 @@ type Attempt struct {
 	TestsSandbox *string
 	// Result of the repeat (task.TestRepeat). Null: none.
 	TestRepeat json.RawMessage
+	// Which credential is used in place of the first one of its owner and kind (task.Takeover). Null: the first one, or none.
+	Takeover json.RawMessage
 }
 
 // One frame for WebSocket readers besides sandbox events, under its legacy name, or one change of an entity of which readers make frames (ingest.Frames). Readers read in the order (xid, id), below omoi_bus_bound, so that no row is skipped.
@@ -274,7 +276,8 @@ type Credential struct {
 	OrganizationID string
 	UserID         *string
 	ProjectID      *string
-	Kind           string
+	// Kind, and after # the number from 2 on: openai is the first credential of its owner, openai#2 the second.
+	Kind string
 	// ID of the encryption key of the installation, never the key.
 	KeyID string
 	// Nonce and AES-GCM, bound to organization, user, project, kind and key_id.
@@ -612,6 +615,8 @@ type Installation struct {
 	TokenKeyID string
 	// Fingerprint of that key, never the key. Empty: no process has signed a token.
 	TokenKeyPrint string
+	// A subscription takes over from another of the same owner: the setting credential.allow_several_subscriptions, which the API writes when it starts.
+	SeveralSubscriptions bool
 }
 
 // One intervention that the guardian decided for an attempt.
