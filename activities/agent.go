@@ -232,6 +232,7 @@ func (a *Activities) agentConfig(p place, work task.Work, given map[string]strin
 		Setup:           setupOf(work),
 		SetupTimeout:    work.SetupTimeout,
 		TestCommand:     work.Execution.TestCommand,
+		Takeover:        work.Takeover,
 		Contract:        work.Contract,
 		Accepted:        work.AcceptedContract,
 		Env:             a.priced(work, workerEnv(work, a.cfg.Phases[work.PhaseID], given, paths.Workspace, reportsTo{p.row.ID, a.callback(work, api, token)})),

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/omoi-dev/omoi/api/client"
@@ -15,7 +16,7 @@ type Credentials interface {
 	Set(ctx context.Context, p credential.Place, v credential.Value) (credential.Credential, error)
 	Remove(ctx context.Context, p credential.Place) error
 	List(ctx context.Context, w credential.Who) ([]credential.Credential, error)
-	Test(ctx context.Context, w credential.Who, name string) (credential.Test, error)
+	Test(ctx context.Context, w credential.Who, name string, number int) (credential.Test, error)
 	Rotate(ctx context.Context) (credential.Rotation, error)
 }
 
@@ -27,10 +28,10 @@ func (a *API) registerCredentials() {
 			fails: []int{http.StatusGone},
 		})
 	add(all.on(accessWrite, "PUT /credentials/{kind}", "set-credential", "Set a credential"), a.setCredential,
-		details{more: "Creates or replaces the credential of a kind and owner. Running sandboxes keep the old one."})
+		details{more: "Creates or replaces the credential of a kind, owner and number. Running sandboxes keep the old one."})
 	add(all.on(accessWrite, "DELETE /credentials/{kind}", "delete-credential", "Delete a credential"),
 		a.removeCredential, details{
-			more:   "Tasks then use the next one in the order user, project, organization, server. Running sandboxes keep theirs.",
+			more:   "Tasks then use the next number, else the next one in the order user, project, organization, server. Running sandboxes keep theirs.",
 			status: http.StatusNoContent,
 		})
 	add(all.on(accessWrite, "POST /credentials/{kind}/test", "test-credential", "Test a credential"), a.testCredential,
@@ -62,8 +63,8 @@ func whoOf(c caller) credential.Who {
 }
 
 // placeOf returns whose credential a request names. Users change their own; others require the scope admin.
-func placeOf(who caller, kind, scope, projectID string) (credential.Place, error) {
-	p := credential.Place{Who: whoOf(who), Kind: kind}
+func placeOf(who caller, kind, scope, projectID string, number int) (credential.Place, error) {
+	p := credential.Place{Who: whoOf(who), Kind: kind, Number: number}
 	scope = cmp.Or(scope, credential.ScopeUser)
 	switch {
 	case scope == credential.ScopeProject && !isID(projectID):
@@ -94,7 +95,7 @@ func (a *API) setCredential(ctx context.Context, in *setCredentialIn) (*bodyOut[
 	if err := a.idIn(ctx, "project_id", task.KeyedProject, &in.Body.ProjectID); err != nil {
 		return nil, err
 	}
-	p, err := placeOf(callerOf(ctx), in.Kind, in.Body.Scope, in.Body.ProjectID)
+	p, err := placeOf(callerOf(ctx), in.Kind, in.Body.Scope, in.Body.ProjectID, in.Body.Number)
 	if err != nil {
 		return nil, err
 	}
@@ -105,17 +106,20 @@ func (a *API) setCredential(ctx context.Context, in *setCredentialIn) (*bodyOut[
 
 func (a *API) listCredentials(ctx context.Context, in *client.PageRequest) (*pageOut[client.Credential], error) {
 	all, err := a.deps.Credentials.List(ctx, whoOf(callerOf(ctx)))
-	return whole(*in, func(c client.Credential) string { return c.Scope + " " + c.ProjectID + " " + c.Kind }, all, err)
+	return whole(*in, func(c client.Credential) string {
+		return fmt.Sprint(c.Scope, " ", c.ProjectID, " ", c.Kind, " ", c.Number)
+	}, all, err)
 }
 
 type removeCredentialIn struct {
 	KindPath
 	Scope     string `query:"scope" enum:"user,project,organization" doc:"Owner of the credential; project and organization need the scope admin. Default: user, the caller."`
 	ProjectID string `query:"project_id" doc:"ID or key of the owning project; required with the scope project, rejected with others."`
+	Number    int    `query:"number" default:"1" minimum:"1" maximum:"9" doc:"Number of the credential among those of this owner and kind."`
 }
 
 func (a *API) removeCredential(ctx context.Context, in *removeCredentialIn) (*struct{}, error) {
-	p, err := placeOf(callerOf(ctx), in.Kind, in.Scope, in.ProjectID)
+	p, err := placeOf(callerOf(ctx), in.Kind, in.Scope, in.ProjectID, in.Number)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +143,7 @@ func (a *API) testCredential(ctx context.Context, in *testCredentialIn) (*bodyOu
 		}
 		who.ProjectID = id
 	}
-	return body(a.deps.Credentials.Test(ctx, who, in.Kind))
+	return body(a.deps.Credentials.Test(ctx, who, in.Kind, in.Body.Number))
 }
 
 func (a *API) rotateCredentials(ctx context.Context, _ *struct{}) (*bodyOut[credential.Rotation], error) {

@@ -3,6 +3,7 @@ package api_test
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -67,6 +68,38 @@ func TestCredentials_UsersChangeTheirOwn(t *testing.T) {
 	require.Equal(t, http.StatusNoContent,
 		w.call(http.MethodDelete, credentials+"/anthropic", nil, authorization, alice).status)
 	require.Equal(t, []string{"installation github"}, kinds(alice))
+}
+
+func TestCredentials_HaveNumbers(t *testing.T) {
+	t.Parallel()
+	w := closed(t)
+	alice := w.keyOf(w.org, "alice", "write")
+	call := func(method, path string, body any) answer {
+		return w.call(method, credentials+path, body, authorization, alice)
+	}
+	for _, number := range []int{1, 2, 9} {
+		in := client.SetCredentialRequest{Secret: "openai-of-alice-0", Number: number}
+		require.Equal(t, number, ok[client.Credential](call(http.MethodPut, "/openai", in), http.StatusOK).Number)
+	}
+	for _, number := range []string{"0", "10", "-1", "1.5", `"2"`} {
+		call(http.MethodPut, "/openai", `{"secret":"openai-of-alice-0","number":`+number+`}`).refused(422, "body.number")
+		call(http.MethodPost, "/openai/test", `{"number":`+number+`}`).refused(422, "body.number")
+		call(http.MethodDelete, "/openai?number="+url.QueryEscape(number), nil).refused(422, "query.number")
+	}
+	call(http.MethodPut, "/openai%232", client.SetCredentialRequest{Secret: "openai-of-alice-0"}).refused(422, "body.kind")
+	call(http.MethodPut, "/github", client.SetCredentialRequest{Secret: "ghp_of_alice", Number: 2}).refused(422, "body.number")
+	call(http.MethodPost, "/github/test", client.TestCredentialRequest{Number: 2}).refused(422, "body.number")
+	call(http.MethodPut, "/claude_oauth", client.SetCredentialRequest{Secret: "sk-ant-oat01-of-alice", Number: 2}).refused(http.StatusForbidden, "")
+	call(http.MethodPost, "/openai/test", client.TestCredentialRequest{Number: 3}).refused(http.StatusNotFound, "")
+	call(http.MethodDelete, "/openai?number=3", nil).refused(http.StatusNotFound, "")
+	require.Equal(t, http.StatusNoContent, call(http.MethodDelete, "/openai?number=2", nil).status)
+	numbers := []int{}
+	for _, c := range ok[client.Page[client.Credential]](call(http.MethodGet, "", nil), http.StatusOK).Items {
+		if c.Kind == "openai" {
+			numbers = append(numbers, c.Number)
+		}
+	}
+	require.Equal(t, []int{1, 9}, numbers)
 }
 
 func TestCredentials_OfOthersRequireAdmin(t *testing.T) {

@@ -18,6 +18,7 @@ func describeEvents(schemas map[string]*huma.Schema) {
 		schemas[typeName(eventType)+"Data"] = eventSchema(e)
 	}
 	schemas["DroppedFields"] = droppedFields()
+	schemas["CredentialTakeoverFields"] = takeoverFields()
 	types := slices.Sorted(maps.Keys(events))
 	schemas["ShortEvent"].Properties["event_data"] = otherData()
 	for _, form := range []string{"Event", "SandboxEvent", "CreateEventRequest"} {
@@ -96,6 +97,19 @@ func droppedFields() *huma.Schema {
 	}
 }
 
+func takeoverFields() *huma.Schema {
+	return &huma.Schema{
+		Type: huma.TypeObject, AdditionalProperties: true, Description: "Credential that an attempt uses in place of the first one of its owner and kind.",
+		Properties: map[string]*huma.Schema{
+			"kind":           {Type: huma.TypeString, Description: "Kind of both credentials, for example openai."},
+			"scope":          {Type: huma.TypeString, Description: "Owner of both credentials: user, project or organization."},
+			"number":         {Type: huma.TypeInteger, Description: "Number of the credential that the attempt uses."},
+			"limited_number": {Type: huma.TypeInteger, Description: "Number of the first credential, which was rate limited when the attempt began."},
+			"resets_at":      {Type: huma.TypeString, Format: "date-time", Description: "When the cooldown of the first credential was to end."},
+		},
+	}
+}
+
 func eventSchema(e catalog.Event) *huma.Schema {
 	fields := make(map[string]*huma.Schema, len(e.Fields))
 	for name, f := range e.Fields {
@@ -112,6 +126,8 @@ func fieldSchema(name string, f catalog.Field) *huma.Schema {
 	switch {
 	case name == "dropped":
 		return &huma.Schema{Ref: schemaPrefix + "DroppedFields", Description: f.Doc}
+	case name == "credential_takeover":
+		return &huma.Schema{Ref: schemaPrefix + "CredentialTakeoverFields", Description: f.Doc}
 	case f.Type == "any":
 		field.Type = ""
 	case f.Type == huma.TypeArray:

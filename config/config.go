@@ -63,10 +63,11 @@ type Token struct {
 	PreviousKey Secret `key:"previous_key" zero:"none" doc:"Previous signing key, still accepted during a rotation."`
 }
 
-// Credential holds the keys that encrypt the credentials of users.
+// Credential holds the keys that encrypt the credentials of users, and what users may store.
 type Credential struct {
-	Keys             Secret `key:"keys" zero:"created once and kept below home" doc:"Keys that encrypt credentials at rest, as id:base64 with 32 random bytes each, separated by commas. The first encrypts, all decrypt. After adding a first key, run omoi credentials rotate."`
-	TestAllowPrivate bool   `key:"test_allow_private" default:"false" doc:"Allow omoi credentials test to call private addresses. By default it calls public ones, and those of anthropic.base_url and github.url."`
+	Keys                      Secret `key:"keys" zero:"created once and kept below home" doc:"Keys that encrypt credentials at rest, as id:base64 with 32 random bytes each, separated by commas. The first encrypts, all decrypt. After adding a first key, run omoi credentials rotate."`
+	TestAllowPrivate          bool   `key:"test_allow_private" default:"false" doc:"Allow omoi credentials test to call private addresses. By default it calls public ones, and those of anthropic.base_url and github.url."`
+	AllowSeveralSubscriptions bool   `key:"allow_several_subscriptions" default:"false" doc:"Allow several subscriptions (claude_oauth, github_copilot) of one owner, of which the next takes over when one is rate limited. Read the terms of the provider first: they may forbid this."`
 }
 
 // Database locates PostgreSQL.

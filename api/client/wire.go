@@ -16,6 +16,9 @@ type Task = task.Task
 // Attempt is one execution of a task in one sandbox.
 type Attempt = task.Attempt
 
+// Takeover says which credential an attempt uses in place of a rate limited one.
+type Takeover = task.Takeover
+
 // TestRepeat is the repeat of a task's test command by omoi.
 type TestRepeat = task.TestRepeat
 

@@ -217,6 +217,9 @@ func (s *session) started(notResumed error) {
 		"task": textcut.First(cmp.Or(s.cfg.Description, s.cfg.Title), 500), "task_description_length": len(s.cfg.Description),
 		"ticket_title": s.cfg.Title, "is_resuming": s.marks.Began || s.resume != nil, "fork_session": s.resume != nil && s.cfg.Resume.Attempt == 0, "mode": s.cfg.Mode,
 	}
+	if s.cfg.Takeover != nil {
+		data["credential_takeover"] = s.cfg.Takeover
+	}
 	switch {
 	case s.marks.Began:
 		data["resumed_session_id"] = s.marks.SessionID

@@ -64,9 +64,12 @@ func RunAPI(ctx context.Context, cfg *config.Loaded, opts Options) (err error) {
 	return runAll(ctx, services...)
 }
 
-// guarded applies orchestrator.enabled, and returns an error if authentication is enabled and no API key exists.
+// guarded applies orchestrator.enabled and credential.allow_several_subscriptions, and returns an error if authentication is enabled and no API key exists.
 func (c *core) guarded(ctx context.Context) error {
 	if err := c.store.SetPaused(ctx, !c.cfg.Orchestrator.Enabled); err != nil {
+		return err
+	}
+	if err := c.store.AllowSubscriptions(ctx, c.cfg.Credential.AllowSeveralSubscriptions); err != nil {
 		return err
 	}
 	if !c.cfg.Orchestrator.Enabled {

@@ -34,7 +34,7 @@ func credentialRing(cfg *config.Loaded) (*credential.Ring, error) {
 func (c *core) openCredentials(ctx context.Context) error {
 	c.credentials = credential.New(credential.Config{
 		Installation: installed(c.cfg), Organization: c.organization, GitHubURL: gitHubAPI(c.cfg.GitHub.URL),
-		TestPrivate: c.cfg.Credential.TestAllowPrivate,
+		TestPrivate: c.cfg.Credential.TestAllowPrivate, Subscriptions: c.cfg.Credential.AllowSeveralSubscriptions,
 	}, c.sealing, c.store)
 	c.showCredentials(ctx)
 	return nil

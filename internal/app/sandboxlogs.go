@@ -34,7 +34,7 @@ func (c *core) asked(found providers) []sandbox.Provider {
 	return all
 }
 
-// envOf returns the environment of a task's agent, which may contain secrets. The result is empty without a task, or if
+// envOf returns the environment of a task's agents, which may contain secrets. The result is empty without a task, or if
 // the task does not exist.
 func (c *core) envOf(ctx context.Context, taskID string) (map[string]string, error) {
 	env := map[string]string{}
@@ -48,7 +48,7 @@ func (c *core) envOf(ctx context.Context, taskID string) (map[string]string, err
 	if err = cmp.Or(err, work.Unreadable); err != nil {
 		return nil, err
 	}
-	given, err := c.credentials.ForTask(ctx, work)
+	given, err := c.credentials.Hidden(ctx, work)
 	if err != nil && task.CodeOf(err) != task.CodeNotFound { // missing credentials were not passed to the agent
 		return nil, err
 	}

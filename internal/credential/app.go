@@ -24,7 +24,7 @@ func (s *Service) appFor(w Who) bool {
 }
 
 func (s *Service) testApp(ctx context.Context) (Test, error) {
-	v := Test{Kind: GitHub, Scope: ScopeApp, State: StateValid}
+	v := Test{Kind: GitHub, Scope: ScopeApp, Number: 1, State: StateValid}
 	says, err := s.app.Probe(ctx)
 	switch task.CodeOf(err) {
 	case "":

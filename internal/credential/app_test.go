@@ -47,7 +47,7 @@ func TestApp_IsListedAndTested(t *testing.T) {
 	who, tenant := credential.Who{OrganizationID: org, UserID: alice}, credential.Who{OrganizationID: "tenant", UserID: "carol"}
 	all, err := b.service.List(t.Context(), who)
 	require.NoError(t, err)
-	require.Contains(t, all, credential.Credential{Kind: credential.GitHub, Scope: credential.ScopeApp, State: credential.StateValid, Masked: "GitHub App 7"})
+	require.Contains(t, all, credential.Credential{Kind: credential.GitHub, Scope: credential.ScopeApp, Number: 1, State: credential.StateValid, Masked: "GitHub App 7"})
 	all, err = b.service.List(t.Context(), tenant)
 	require.NoError(t, err)
 	require.Empty(t, all)
@@ -61,10 +61,10 @@ func TestApp_IsListedAndTested(t *testing.T) {
 		{task.Errorf(task.CodeUnavailable, "No answer."), credential.StateUnreachable, "No answer."},
 	} {
 		b.service.UseApp(app{c.err})
-		got, err := b.service.Test(t.Context(), who, credential.GitHub)
+		got, err := b.service.Test(t.Context(), who, credential.GitHub, 0)
 		require.NoError(t, err)
-		require.Equal(t, credential.Test{Kind: credential.GitHub, Scope: credential.ScopeApp, State: c.state, Message: c.says}, got)
+		require.Equal(t, credential.Test{Kind: credential.GitHub, Scope: credential.ScopeApp, Number: 1, State: c.state, Message: c.says}, got)
 	}
-	_, err = b.service.Test(t.Context(), tenant, credential.GitHub)
+	_, err = b.service.Test(t.Context(), tenant, credential.GitHub, 0)
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err), "another organization works with neither")
 }

@@ -13,7 +13,8 @@ import (
 
 // ForTask returns the variables that credentials set in a task's sandbox. The credentials are the names in the task's
 // execution config, or, if the config has no such list, the model credential that the agent needs. Variables for model
-// access in the task's own env replace the model credential. If a credential is missing, the error has
+// access in the task's own env replace the model credential. Of several credentials of one owner and kind, env has the
+// one that the attempt was given, else the first. If a credential is missing, the error has
 // [task.CodeNotFound] and the next step; env still holds the variables of the others.
 func (s *Service) ForTask(ctx context.Context, work task.Work) (map[string]string, error) {
 	env, _, err := s.forTask(ctx, work)
@@ -35,6 +36,34 @@ func (s *Service) Give(ctx context.Context, work task.Work) (map[string]string, 
 	return env, err
 }
 
+// Hidden returns the variables that a log of a task's sandboxes must not show: those of [Service.ForTask], and those of
+// each other credential of the same owner and kind, which an earlier attempt may have been given. Their names differ from
+// those in the sandbox.
+func (s *Service) Hidden(ctx context.Context, work task.Work) (map[string]string, error) {
+	env, err := s.ForTask(ctx, work)
+	names, _ := wanted(work)
+	if err != nil || len(names) == 0 {
+		return env, err
+	}
+	who := Who{OrganizationID: work.OrganizationID, UserID: work.UserID, ProjectID: work.ProjectID}
+	rows, err := s.store.Credentials(ctx, who)
+	for _, name := range names {
+		for _, row := range nearest(rows, who, name) {
+			if found, unreadable := s.open(row); unreadable == nil {
+				addNumbered(env, found)
+			}
+		}
+	}
+	return env, err
+}
+
+// addNumbered adds the variables of a credential under names that contain its number.
+func addNumbered(env map[string]string, found Found) {
+	for variable, value := range found.env() {
+		env[fmt.Sprintf("%s %d", variable, found.Number)] = value
+	}
+}
+
 func (s *Service) forTask(ctx context.Context, work task.Work) (env map[string]string, all []Found, err error) {
 	names, optional := wanted(work)
 	if len(names) == 0 {
@@ -47,7 +76,7 @@ func (s *Service) forTask(ctx context.Context, work task.Work) (env map[string]s
 	}
 	env = map[string]string{}
 	for _, name := range names {
-		found, none := s.choose(rows, who, name)
+		found, none := s.choose(rows, who, name, work.Credential)
 		switch endpoint := s.endpoint(who, name); {
 		case none == nil:
 			all = append(all, found)

@@ -21,6 +21,12 @@ type memory struct {
 	used []string
 	envs []credential.TaskEnv // ordered by task ID
 	good []string             // kinds passed to ProveCredential
+
+	cooldowns map[string]credential.Cooldown
+}
+
+func (m *memory) Cooldowns(context.Context, string) (map[string]credential.Cooldown, error) {
+	return m.cooldowns, nil
 }
 
 func (m *memory) TaskEnvs(_ context.Context, after string, limit int) ([]credential.TaskEnv, error) {

@@ -16,6 +16,8 @@ const (
 	Anthropic   = "anthropic"    // API key of Anthropic or of a compatible endpoint
 	ClaudeOAuth = "claude_oauth" // token of a Claude subscription
 	GitHub      = "github"       // token for GitHub
+
+	gitHubCopilot = "github_copilot" // token of a user with a Copilot plan
 )
 
 // Model is the name for the first of [ClaudeOAuth] and [Anthropic] that exists. It is not a kind.

@@ -1,8 +1,13 @@
 package credential
 
 import (
+	"cmp"
 	"context"
+	"strconv"
+	"strings"
 	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Scopes name the owner of a credential, in the order of precedence.
@@ -21,12 +26,53 @@ type Who struct {
 	ProjectID      string
 }
 
-// Place identifies a stored credential: its owner and kind. The owner is the user, else the project, else the
+// MaxNumber is the maximum number of credentials of one owner and kind.
+const MaxNumber = 9
+
+// Place identifies a stored credential: its owner, kind and number. The owner is the user, else the project, else the
 // organization.
 type Place struct {
 	Who
 
 	Kind string
+	// Number orders the credentials of one owner and kind: the lowest is used first, and a higher one while those before
+	// it are rate limited. 0 means 1.
+	Number int
+}
+
+// StoredKind returns kind and number in one text: "openai" for the first credential, "openai#2" for the second. Programs
+// that know no numbers take the second for a credential of another kind, and so never use it.
+func (p Place) StoredKind() string {
+	if n := cmp.Or(p.Number, 1); n > 1 {
+		return p.Kind + "#" + strconv.Itoa(n)
+	}
+	return p.Kind
+}
+
+// ParseKind is the reverse of [Place.StoredKind]. The number is at least 1.
+func ParseKind(stored string) (kind string, number int) {
+	kind, after, _ := strings.Cut(stored, "#")
+	number, _ = strconv.Atoi(after) // nothing after the kind: the first
+	return kind, max(number, 1)
+}
+
+// setCommand returns the command that replaces the credential.
+func (p Place) setCommand() string {
+	if p.Number > 1 {
+		return "omoi credentials set " + p.Kind + " --number " + strconv.Itoa(p.Number)
+	}
+	return "omoi credentials set " + p.Kind
+}
+
+// check returns an error with [task.CodeInvalid] if the number cannot be that of a credential of this kind.
+func (p Place) check() error {
+	switch {
+	case p.Number < 0 || p.Number > MaxNumber:
+		return task.Invalid("number", "Invalid number of a credential: expected 1 to %d.", MaxNumber)
+	case p.Number > 1 && p.Kind == GitHub:
+		return task.Invalid("number", "A %s credential has no number: only credentials of model providers take over from each other.", p.Kind)
+	}
+	return nil
 }
 
 // Scope returns the scope of the owner.
@@ -42,7 +88,7 @@ func (p Place) Scope() string {
 
 // names returns the additional data that binds a sealed value to its place.
 func (p Place) names() []string {
-	return []string{"omoi credential", p.OrganizationID, p.UserID, p.ProjectID, p.Kind}
+	return []string{"omoi credential", p.OrganizationID, p.UserID, p.ProjectID, p.StoredKind()}
 }
 
 // Row is a stored credential.
@@ -78,6 +124,8 @@ type Store interface {
 	ResealTaskEnv(ctx context.Context, was TaskEnv, env map[string]string) (bool, error)
 	// UseCredential records that a task received the credential.
 	UseCredential(ctx context.Context, id string) error
+	// Cooldowns returns the active cooldowns of an organization by the name of their credential.
+	Cooldowns(ctx context.Context, organizationID string) (map[string]Cooldown, error)
 	// ProveCredential records that the provider accepts a credential and resumes the tasks that wait for its cooldown.
 	// An empty id means the configured credential of this kind.
 	ProveCredential(ctx context.Context, organizationID, id, kind string) error

@@ -18,6 +18,7 @@ import (
 type Test struct {
 	Kind    string `json:"kind" doc:"Kind of the tested credential; of a test of model, the kind that was found."`
 	Scope   string `json:"scope" enum:"user,project,organization,app,installation" doc:"Owner of the tested credential. More values may be added."`
+	Number  int    `json:"number" doc:"Number of the tested credential among those of its owner and kind."`
 	State   string `json:"state" enum:"valid,rejected,unreachable,unknown" doc:"valid: accepted by the provider; rejected: not accepted; unreachable: no usable answer; unknown: the answer tells nothing about the credential. More values may be added."`
 	Message string `json:"message" doc:"What the provider answered, and the next step."`
 }
@@ -29,22 +30,22 @@ const (
 	StateUnknown     = "unknown"
 )
 
-// Test asks the provider, by a request that costs nothing, whether the credential that w would use is valid. A valid
-// credential ends its cooldown.
-func (s *Service) Test(ctx context.Context, w Who, name string) (Test, error) {
+// Test asks the provider, by a request that costs nothing, whether the credential that w would use is valid: the first
+// one, or that with a number. A valid credential ends its cooldown.
+func (s *Service) Test(ctx context.Context, w Who, name string, number int) (Test, error) {
 	if name != Model {
-		if err := CheckKind(name); err != nil {
+		if err := cmp.Or(CheckKind(name), Place{Kind: name, Number: number}.check()); err != nil {
 			return Test{}, err
 		}
 	}
-	found, err := s.Find(ctx, w, name)
+	found, err := s.Find(ctx, w, name, number)
 	if name == GitHub && s.appFor(w) && (task.CodeOf(err) == task.CodeNotFound || found.Scope == ScopeInstallation) {
 		return s.testApp(ctx)
 	}
 	if err != nil {
 		return Test{}, err
 	}
-	v := Test{Kind: found.Kind, Scope: found.Scope}
+	v := Test{Kind: found.Kind, Scope: found.Scope, Number: found.Number}
 	switch found.Kind {
 	case GitHub:
 		v.State, v.Message = s.testGitHub(ctx, found)

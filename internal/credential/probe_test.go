@@ -80,14 +80,14 @@ func TestCredentialTest_States(t *testing.T) {
 		who := credential.Who{OrganizationID: org, UserID: alice}
 		_, err = s.Set(t.Context(), credential.Place{Who: who, Kind: c.kind}, c.value)
 		require.NoError(t, err)
-		got, err := s.Test(t.Context(), who, c.kind)
+		got, err := s.Test(t.Context(), who, c.kind, 0)
 		require.NoError(t, err)
 		require.Equal(t, c.state, got.State, "%s %s: %s", c.kind, c.value.Secret, got.Message)
 		require.Contains(t, got.Message, c.says)
 		require.NotContains(t, got.Message, c.value.Secret)
 	}
 	b := newBench(t, nil)
-	_, err := b.service.Test(t.Context(), credential.Who{OrganizationID: org}, credential.Model)
+	_, err := b.service.Test(t.Context(), credential.Who{OrganizationID: org}, credential.Model, 0)
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
 }
 
@@ -104,7 +104,7 @@ func TestCredentialTest_CallsPublicAddressesOnly(t *testing.T) {
 		s, who := credential.New(cfg, ring, &memory{}), credential.Who{OrganizationID: org, UserID: alice}
 		_, err = s.Set(t.Context(), credential.Place{Who: who, Kind: credential.Anthropic}, credential.Value{Secret: "sk-good0000", BaseURL: base})
 		require.NoError(t, err)
-		got, err := s.Test(t.Context(), who, credential.Anthropic)
+		got, err := s.Test(t.Context(), who, credential.Anthropic, 0)
 		require.NoError(t, err)
 		return got
 	}
@@ -134,10 +134,10 @@ func TestCredentialTest_HidesThePasswordOfAURL(t *testing.T) {
 	all, err := b.service.List(t.Context(), who)
 	require.NoError(t, err)
 	require.Contains(t, all[0].BaseURL, "http://me:xxxxx@127.0.0.1")
-	got, err := b.service.Test(t.Context(), who, credential.Anthropic)
+	got, err := b.service.Test(t.Context(), who, credential.Anthropic, 0)
 	require.NoError(t, err)
 	require.Contains(t, got.Message, "http://me:xxxxx@127.0.0.1")
-	found, err := b.service.Find(t.Context(), who, credential.Anthropic)
+	found, err := b.service.Find(t.Context(), who, credential.Anthropic, 0)
 	require.NoError(t, err)
 	require.Equal(t, base, found.BaseURL, "the agent needs it whole")
 }
@@ -154,7 +154,7 @@ func TestCredentialTest_EndsTheCooldownOfValidCredentials(t *testing.T) {
 		who := credential.Who{OrganizationID: org, UserID: alice}
 		_, err = s.Set(t.Context(), credential.Place{Who: who, Kind: credential.Anthropic}, credential.Value{Secret: secret, BaseURL: base})
 		require.NoError(t, err)
-		_, err = s.Test(t.Context(), who, credential.Anthropic)
+		_, err = s.Test(t.Context(), who, credential.Anthropic, 0)
 		require.NoError(t, err)
 		require.Equal(t, want, store.good, secret)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -13,9 +14,10 @@ import (
 type Found struct {
 	Value
 
-	Kind  string
-	Scope string
-	rowID string // empty: from the configuration
+	Kind   string
+	Scope  string
+	Number int    // among the credentials of this owner and kind, from 1
+	rowID  string // empty: from the configuration
 }
 
 // nameOf returns the name of a kind for users.
@@ -43,39 +45,59 @@ func KindsOf(name string) []string {
 
 // Find returns the first credential that exists of the user, the project, the organization and the configuration. name
 // is a kind or [Model]. If none exists, the error has [task.CodeNotFound] and the next step. A credential that cannot
-// be decrypted is an error: Find does not fall back to the next.
-func (s *Service) Find(ctx context.Context, w Who, name string) (Found, error) {
+// be decrypted is an error: Find does not fall back to the next. A number other than 0 finds only credentials with this
+// number.
+func (s *Service) Find(ctx context.Context, w Who, name string, number int) (Found, error) {
 	rows, err := s.store.Credentials(ctx, w)
 	if err != nil {
 		return Found{}, fmt.Errorf("find the %s: %w", nameOf(name), err)
 	}
-	return s.choose(rows, w, name)
+	if number > 0 {
+		rows = slices.DeleteFunc(rows, func(r Row) bool { return max(r.Number, 1) != number })
+	}
+	if number > 1 && len(nearest(rows, w, name)) == 0 { // the configuration has a first credential only
+		return Found{}, task.Errorf(task.CodeNotFound, "No %s with the number %d. Next: omoi credentials list", nameOf(name), number)
+	}
+	return s.choose(rows, w, name, "")
 }
 
-func (s *Service) choose(rows []Row, w Who, name string) (Found, error) {
-	if row, ok := nearest(rows, w, name); ok {
-		v, err := s.ring.open(row)
-		return Found{Value: s.withModel(v, row.Kind), Kind: row.Kind, Scope: row.Scope(), rowID: row.ID}, err
+// choose returns the credential with the name used, which an attempt was given, else the first one that exists.
+func (s *Service) choose(rows []Row, w Who, name, used string) (Found, error) {
+	all := slices.DeleteFunc(slices.Clone(rows), func(r Row) bool {
+		return !strings.HasPrefix(used, OfStored(r.ID)) || !slices.Contains(KindsOf(name), r.Kind) || !fits(r, w)
+	})
+	if len(all) == 0 {
+		all = nearest(rows, w, name)
+	}
+	if len(all) > 0 {
+		return s.open(all[0])
 	}
 	for _, kind := range KindsOf(name) {
 		if slices.Contains(s.configured(w), kind) {
-			return Found{Value: s.withModel(s.cfg.Installation[kind], kind), Kind: kind, Scope: ScopeInstallation}, nil
+			return Found{Value: s.withModel(s.cfg.Installation[kind], kind), Kind: kind, Scope: ScopeInstallation, Number: 1}, nil
 		}
 	}
 	return Found{}, missing(name)
 }
 
-// nearest returns the first row that exists of the user, the project and the organization.
-func nearest(rows []Row, w Who, name string) (Row, bool) {
+func (s *Service) open(row Row) (Found, error) {
+	v, err := s.ring.open(row)
+	return Found{Value: s.withModel(v, row.Kind), Kind: row.Kind, Scope: row.Scope(), Number: max(row.Number, 1), rowID: row.ID}, err
+}
+
+// nearest returns the rows of the first owner of the user, the project and the organization that has any, and of the
+// first kind, ordered by number.
+func nearest(rows []Row, w Who, name string) []Row {
 	for _, scope := range []string{ScopeUser, ScopeProject, ScopeOrganization} {
 		for _, kind := range KindsOf(name) {
-			at := slices.IndexFunc(rows, func(r Row) bool { return r.Kind == kind && r.Scope() == scope && fits(r, w) })
-			if at >= 0 {
-				return rows[at], true
+			all := slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Kind != kind || r.Scope() != scope || !fits(r, w) })
+			slices.SortFunc(all, func(a, b Row) int { return cmp.Compare(a.Number, b.Number) })
+			if len(all) > 0 {
+				return all
 			}
 		}
 	}
-	return Row{}, false
+	return nil
 }
 
 // fits reports whether r belongs to w's user or project, or to the whole organization.
@@ -110,7 +132,7 @@ func (s *Service) Token(ctx context.Context, userID, projectID string) (token st
 		return "", false, false, err
 	}
 	ours = who.OrganizationID == s.cfg.Organization
-	found, err := s.Find(ctx, who, GitHub)
+	found, err := s.Find(ctx, who, GitHub, 0)
 	if task.CodeOf(err) == task.CodeNotFound {
 		err = task.Errorf(task.CodeUnauthorized, "%s", task.MessageOf(err))
 	}

@@ -22,7 +22,7 @@ func TestFind_Precedence(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, installation())
 	whose := func(user, project string) string {
-		found, err := b.service.Find(t.Context(), credential.Who{OrganizationID: org, UserID: user, ProjectID: project}, credential.GitHub)
+		found, err := b.service.Find(t.Context(), credential.Who{OrganizationID: org, UserID: user, ProjectID: project}, credential.GitHub, 0)
 		require.NoError(t, err)
 		return found.Scope + " " + found.Secret
 	}
@@ -46,10 +46,10 @@ func TestFind_ConfigurationServesItsOrganizationOnly(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, installation())
 	tenant := credential.Who{OrganizationID: "tenant", UserID: "carol"}
-	_, err := b.service.Find(t.Context(), tenant, credential.Model)
+	_, err := b.service.Find(t.Context(), tenant, credential.Model, 0)
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
 	require.ErrorContains(t, err, "Next: omoi credentials set anthropic")
-	_, err = b.service.Find(t.Context(), tenant, credential.ClaudeOAuth)
+	_, err = b.service.Find(t.Context(), tenant, credential.ClaudeOAuth, 0)
 	require.Error(t, err)
 	require.Equal(t, err.Error(), redact.Scrub(err.Error(), nil), "it looks like no credential")
 	listed, err := b.service.List(t.Context(), tenant)
@@ -62,7 +62,7 @@ func TestFind_ModelPrecedence(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, installation())
 	kind := func() string {
-		found, err := b.service.Find(t.Context(), credential.Who{OrganizationID: org, UserID: alice}, credential.Model)
+		found, err := b.service.Find(t.Context(), credential.Who{OrganizationID: org, UserID: alice}, credential.Model, 0)
 		require.NoError(t, err)
 		require.Equal(t, "claude-x", found.Model, "it named none")
 		return found.Scope + " " + found.Kind

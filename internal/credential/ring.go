@@ -95,13 +95,13 @@ func (r *Ring) seal(p Place, v Value) []byte {
 func (r *Ring) open(row Row) (v Value, err error) {
 	key, ok := r.keys[row.KeyID]
 	if !ok {
-		return v, task.Errorf(task.CodeNotFound, "The %s of the %s is encrypted with the key %q, which this server does not have. Next: put that key into OMOI_CREDENTIAL_KEYS, or omoi credentials set %s",
-			nameOf(row.Kind), row.Scope(), row.KeyID, row.Kind).WithReason(task.NoCredential(row.Kind))
+		return v, task.Errorf(task.CodeNotFound, "The %s of the %s is encrypted with the key %q, which this server does not have. Next: put that key into OMOI_CREDENTIAL_KEYS, or %s",
+			nameOf(row.Kind), row.Scope(), row.KeyID, row.setCommand()).WithReason(task.NoCredential(row.Kind))
 	}
 	text, err := key.Open(nil, nil, row.Sealed, bound(row.KeyID, row.names()))
 	if err != nil || json.Unmarshal(text, &v) != nil {
-		return v, task.Errorf(task.CodeNotFound, "The %s of the %s cannot be decrypted: it was changed in the database, or the key %q was replaced. Next: omoi credentials set %s",
-			nameOf(row.Kind), row.Scope(), row.KeyID, row.Kind).WithReason(task.NoCredential(row.Kind))
+		return v, task.Errorf(task.CodeNotFound, "The %s of the %s cannot be decrypted: it was changed in the database, or the key %q was replaced. Next: %s",
+			nameOf(row.Kind), row.Scope(), row.KeyID, row.setCommand()).WithReason(task.NoCredential(row.Kind))
 	}
 	return v, nil
 }

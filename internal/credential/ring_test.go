@@ -56,7 +56,7 @@ func TestFind_RefusesMovedRows(t *testing.T) {
 		b.set(credential.Who{UserID: alice}, "openai", "openai-alice")
 		move(&b.rows[0], &b.rows[1])
 		who := credential.Who{OrganizationID: org, UserID: b.rows[0].UserID, ProjectID: b.rows[0].ProjectID}
-		found, err := b.service.Find(t.Context(), who, b.rows[0].Kind)
+		found, err := b.service.Find(t.Context(), who, b.rows[0].Kind, 0)
 		require.Equal(t, task.CodeNotFound, task.CodeOf(err), name)
 		require.ErrorContains(t, err, "omoi credentials set", name)
 		require.Empty(t, found.Secret, "what cannot be read is no reason to take another's: %s", name)
@@ -91,7 +91,7 @@ func TestRotate(t *testing.T) {
 	require.Equal(t, first, done.KeyID)
 
 	b.service = m.service(t, next, nil) // without the old key
-	found, err := b.service.Find(t.Context(), credential.Who{OrganizationID: org, UserID: alice}, credential.GitHub)
+	found, err := b.service.Find(t.Context(), credential.Who{OrganizationID: org, UserID: alice}, credential.GitHub, 0)
 	require.NoError(t, err)
 	require.Equal(t, "ghp_of_alice", found.Secret)
 	again, err := b.service.Rotate(t.Context())

@@ -55,12 +55,13 @@ const (
 	plantedOwnSub = "sk-ant-oat01-plantedOwnClaude0123456789"
 	plantedOwnGit = "ghp_plantedOwnGitHub0123456789abcdefAB"
 	plantedOwnAI  = "plantedOwnOpenAI0123456789"
+	plantedSecond = "plantedSecondOpenAI0123456789"
 	plantedBob    = "sk-ant-plantedModelOfBob0123456789abcd"
 )
 
 // personal are the credentials of users: they stand nowhere but sealed, and with the agents of their own tasks.
 func personal() []string {
-	return []string{plantedOwn, plantedOwnSub, plantedOwnGit, plantedOwnAI, plantedBob}
+	return []string{plantedOwn, plantedOwnSub, plantedOwnGit, plantedOwnAI, plantedSecond, plantedBob}
 }
 
 // platform are the credentials of the installation: they stand nowhere.
@@ -233,6 +234,8 @@ func (r *rig) plantPersonal() (owner string, keys []string) {
 	require.NoError(r.t, err, "%s", said)
 	require.NotContains(r.t, string(said), plantedOwnGit)
 	_, err = r.api.SetCredential(ctx, "openai", apiclient.SetCredentialRequest{Secret: plantedOwnAI})
+	require.NoError(r.t, err)
+	_, err = r.api.SetCredential(ctx, "openai", apiclient.SetCredentialRequest{Secret: plantedSecond, Number: 2})
 	require.NoError(r.t, err)
 	return own.UserID, []string{made.Secret, own.Secret}
 }

@@ -41,14 +41,14 @@ func sentences() map[task.ReasonCode]func(task.Reason) string {
 		task.ReasonCooldown:           cooldown,
 		task.ReasonCooldownProbe:      always("waiting: another task tests whether the rate limit of its credential has reset"),
 		task.ReasonCooldownOver:       always("waiting: the rate limit of its credential has reset, and its tasks resume one after the other"),
+		task.ReasonTakeover:           always("waiting for another credential of the same owner to take over"),
 		task.ReasonLimitReset:         func(r task.Reason) string { return "waiting until " + until(r) + ", when that limit resets" },
 		task.ReasonLimitUnknown:       limitUnknown,
-
-		task.ReasonEarlierSandbox:  earlierSandbox,
-		task.ReasonUnverifiedLimit: unverified,
-		task.ReasonNoHost:          noHost,
-		task.ReasonHostsFull:       hostsFull,
-		task.ReasonRetrying:        retrying,
+		task.ReasonEarlierSandbox:     earlierSandbox,
+		task.ReasonUnverifiedLimit:    unverified,
+		task.ReasonNoHost:             noHost,
+		task.ReasonHostsFull:          hostsFull,
+		task.ReasonRetrying:           retrying,
 
 		task.ReasonSetupFailed:    detailOr("The setup step failed."),
 		task.ReasonSetupTimeout:   detailOr("The setup step exceeded its time limit."),
@@ -164,8 +164,10 @@ func until(r task.Reason) string {
 	if r.Until == nil {
 		return "later"
 	}
-	return r.Until.UTC().Format("2006-01-02 15:04:05 UTC")
+	return moment(*r.Until)
 }
+
+func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
 func seconds(r task.Reason) string { return time.Duration(r.Seconds * float64(time.Second)).String() }
 

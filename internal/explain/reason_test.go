@@ -38,6 +38,7 @@ func TestReason_RendersEveryCode(t *testing.T) {
 		task.ReasonCooldown:           "waiting until 2026-03-04 05:06:07 UTC for the rate limit of its credential",
 		task.ReasonCooldownProbe:      "waiting: another task tests whether the rate limit of its credential has reset",
 		task.ReasonCooldownOver:       "waiting: the rate limit of its credential has reset, and its tasks resume one after the other",
+		task.ReasonTakeover:           "waiting for another credential of the same owner to take over",
 		task.ReasonLimitReset:         "waiting until 2026-03-04 05:06:07 UTC, when that limit resets",
 		task.ReasonLimitUnknown:       "waiting until 2026-03-04 05:06:07 UTC, since the provider did not say when that limit resets",
 		task.ReasonEarlierSandbox:     "the sandbox of attempt 3 is not verified deleted; the next attempt starts when it is, or 1m30s after the end of attempt 3",

@@ -33,15 +33,28 @@ func AboutToStart(t task.Task) bool {
 func whyStatus(t task.Task) string {
 	switch t.Status { //nolint:exhaustive // the others are no attempt's
 	case task.StatusAssigned:
-		return fmt.Sprintf("Attempt %d is starting (%s).", t.AttemptCount, t.Provider)
+		return fmt.Sprintf("Attempt %d is starting (%s)%s.", t.AttemptCount, t.Provider, withCredential(t))
 	case task.StatusRunning:
-		return fmt.Sprintf("Attempt %d is running (%s).", t.AttemptCount, t.Provider)
+		return fmt.Sprintf("Attempt %d is running (%s)%s.", t.AttemptCount, t.Provider, withCredential(t))
 	case task.StatusPendingValidation:
 		return "Work pushed to the branch; validation " + round(t) + " is starting."
 	case task.StatusValidating:
-		return fmt.Sprintf("Attempt %d validates the work (%s), %s.", t.AttemptCount, t.Provider, round(t))
+		return fmt.Sprintf("Attempt %d validates the work (%s), %s%s.", t.AttemptCount, t.Provider, round(t), withCredential(t))
 	}
 	return "The task is " + string(t.Status) + "."
+}
+
+// withCredential returns which credential the running attempt uses in place of a rate limited one; empty if it uses the first.
+func withCredential(t task.Task) string {
+	if used := t.Last().Takeover; used != nil {
+		return " with " + Takeover(*used)
+	}
+	return ""
+}
+
+// Takeover returns which credential is used, and why not the first.
+func Takeover(t task.Takeover) string {
+	return fmt.Sprintf("%s credential %d of the %s, since credential %d was rate limited until %s", t.Kind, t.Number, t.Scope, t.Limited, moment(t.Until))
 }
 
 func whyPending(t task.Task) string {

@@ -40,8 +40,12 @@ func TestWhy_IsOneOrTwoSentences(t *testing.T) {
 		`"Rates 1. Fixed rates in rates.go, or 2 * 3 # 4?" The agent`: {
 			Status: task.StatusRunning, Group: task.GroupNeedsYou, Said: "## Rates\n1. **Fixed rates** in `rates.go`, or 2 * 3 # 4?",
 		},
-		"The agent waits for a message.":      {Status: task.StatusRunning, Group: task.GroupNeedsYou},
-		"Attempt 1 is running ().":            {Status: task.StatusRunning, AttemptCount: 1, SandboxID: &box},
+		"The agent waits for a message.": {Status: task.StatusRunning, Group: task.GroupNeedsYou},
+		"Attempt 1 is running ().":       {Status: task.StatusRunning, AttemptCount: 1, SandboxID: &box},
+		"(local) with openai credential 2 of the user, since credential 1 was rate limited until 2026-03-04 14:00:00 UTC.": {
+			Status: task.StatusRunning, AttemptCount: 2, Provider: "local", SandboxID: &box,
+			Attempts: []task.Attempt{{}, {Takeover: &task.Takeover{Kind: "openai", Scope: "user", Number: 2, Limited: 1, Until: until}}},
+		},
 		"asked for a revision":                {Status: task.StatusNeedsRevision, Revisions: 1},
 		"validation round 1 of 3 is starting": {Status: task.StatusPendingValidation, Rounds: 3},
 		"validates the work":                  {Status: task.StatusValidating, AttemptCount: 2, SandboxID: &box, Rounds: 3},

@@ -27,11 +27,11 @@ func admitAll(ctx context.Context, q *db.Queries, organizationID string) error {
 		return err
 	}
 	in := db.AdmitAllParams{OrganizationID: organizationID, Answered: event.Types(event.Answered)}
-	names, err := credentialNames(ctx, q, organizationID, mapAll(queued, func(r db.QueuedOnCredentialsRow) db.Task {
+	chosen, err := chooseCredentials(ctx, q, organizationID, mapAll(queued, func(r db.QueuedOnCredentialsRow) db.Task {
 		return db.Task{ID: r.ID, UserID: r.UserID, ProjectID: r.ProjectID, Agent: r.Agent, ExecutionConfig: r.ExecutionConfig}
 	}))
-	for id, name := range names {
-		in.OnCredentials, in.Names = append(in.OnCredentials, id), append(in.Names, name)
+	for id, choice := range chosen {
+		in.OnCredentials, in.Names = append(in.OnCredentials, id), append(in.Names, choice.Name)
 	}
 	if err != nil {
 		return err

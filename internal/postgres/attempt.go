@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/credential"
 	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/sandbox"
@@ -115,13 +116,13 @@ func (b *beginning) write(ctx context.Context, box db.InsertSandboxParams, insta
 	if err := b.q.InsertSandbox(ctx, box); err != nil {
 		return err
 	}
-	name, err := credentialName(ctx, b.q, b.row)
+	chosen, err := chooseCredential(ctx, b.q, b.row)
 	if err != nil {
 		return err
 	}
 	if err := b.q.InsertAttempt(ctx, db.InsertAttemptParams{
 		TaskID: b.row.ID, Number: *box.Attempt, SandboxID: box.ID, Kind: b.in.Kind, RunID: b.runID,
-		Ordinal: b.in.Ordinal, FeedbackID: orNull(b.in.FeedbackID), Credential: name, RestoreFrom: b.in.Checkpoint,
+		Ordinal: b.in.Ordinal, FeedbackID: orNull(b.in.FeedbackID), Credential: chosen.Name, Takeover: takeoverOf(chosen), RestoreFrom: b.in.Checkpoint,
 	}); err != nil {
 		return err
 	}
@@ -129,6 +130,13 @@ func (b *beginning) write(ctx context.Context, box db.InsertSandboxParams, insta
 		return err
 	}
 	return b.q.PointRelay(ctx, b.row.ID, &box.ID)
+}
+
+func takeoverOf(c credential.Choice) json.RawMessage {
+	if c.Instead == nil {
+		return nil
+	}
+	return jsonOf(c.Instead)
 }
 
 // earlier returns the reason to wait while the sandbox of an earlier attempt may still run. The workflow has waited for

@@ -16,7 +16,7 @@ var _ credential.Store = (*Store)(nil)
 func (s *Store) PutCredential(ctx context.Context, p credential.Place, keyID string, sealed []byte) (credential.Row, error) {
 	row, err := s.q.PutCredential(ctx, db.PutCredentialParams{
 		ID: task.NewID(), OrganizationID: p.OrganizationID, UserID: orNull(p.UserID), ProjectID: orNull(p.ProjectID),
-		Kind: p.Kind, KeyID: keyID, Sealed: sealed,
+		Kind: p.StoredKind(), KeyID: keyID, Sealed: sealed,
 	})
 	return credentialOf(row), missing(translate("store credential "+p.Kind, err), "There is no project %s.", p.ProjectID)
 }
@@ -24,7 +24,7 @@ func (s *Store) PutCredential(ctx context.Context, p credential.Place, keyID str
 // DropCredential implements [credential.Store].
 func (s *Store) DropCredential(ctx context.Context, p credential.Place) (bool, error) {
 	n, err := s.q.DropCredential(ctx, db.DropCredentialParams{
-		OrganizationID: p.OrganizationID, Kind: p.Kind, UserID: orNull(p.UserID), ProjectID: orNull(p.ProjectID),
+		OrganizationID: p.OrganizationID, Kind: p.StoredKind(), UserID: orNull(p.UserID), ProjectID: orNull(p.ProjectID),
 	})
 	return n > 0, translate("remove credential "+p.Kind, err)
 }
@@ -50,6 +50,14 @@ func (s *Store) ResealCredential(ctx context.Context, was credential.Row, keyID 
 	return n > 0, translate("encrypt credential "+was.ID+" again", err)
 }
 
+// AllowSubscriptions records whether subscriptions of one owner take over from each other.
+func (s *Store) AllowSubscriptions(ctx context.Context, allowed bool) error {
+	if _, err := s.Installation(ctx); err != nil {
+		return err
+	}
+	return translate("record whether several subscriptions are allowed", s.q.AllowSubscriptions(ctx, allowed))
+}
+
 // UseCredential implements [credential.Store]. The time is written at most once a minute.
 func (s *Store) UseCredential(ctx context.Context, id string) error {
 	return translate("record the use of credential "+id, s.q.UseCredential(ctx, id))
@@ -69,25 +77,46 @@ func (s *Store) OrganizationOf(ctx context.Context, userID, projectID string) (s
 	return id, translate("find the organization of project "+projectID+" or user "+userID, err)
 }
 
-// credentialName returns the name of the credential that the agent of a task uses; see [credential.Name].
-func credentialName(ctx context.Context, q *db.Queries, row db.Task) (string, error) {
-	names, err := credentialNames(ctx, q, row.OrganizationID, []db.Task{row})
-	return names[row.ID], err
+// chooseCredential returns the credential that the agent of a task uses; see [credential.Choose].
+func chooseCredential(ctx context.Context, q *db.Queries, row db.Task) (credential.Choice, error) {
+	chosen, err := chooseCredentials(ctx, q, row.OrganizationID, []db.Task{row})
+	return chosen[row.ID], err
 }
 
-// credentialNames returns the names of the credentials of tasks of one organization, by task ID.
-func credentialNames(ctx context.Context, q *db.Queries, organizationID string, tasks []db.Task) (map[string]string, error) {
+// chooseCredentials returns the credentials of tasks of one organization, by task ID.
+func chooseCredentials(ctx context.Context, q *db.Queries, organizationID string, tasks []db.Task) (map[string]credential.Choice, error) {
 	if len(tasks) == 0 {
 		return nil, nil //nolint:nilnil // there are none
 	}
 	stored, err := q.OrganizationCredentials(ctx, organizationID)
-	rows, names := mapAll(stored, placeOf), make(map[string]string, len(tasks))
+	if err != nil {
+		return nil, err
+	}
+	rules := credential.Rules{Subscriptions: len(stored) > 0 && stored[0].SeveralSubscriptions}
+	rules.Cooldowns, err = cooldowns(ctx, q, organizationID)
+	rows, chosen := mapAll(stored, placeOf), make(map[string]credential.Choice, len(tasks))
 	for _, t := range tasks {
 		work := task.Work{TaskID: t.ID, OrganizationID: organizationID, UserID: task.Deref(t.UserID), ProjectID: t.ProjectID, Agent: t.Agent}
 		_ = json.Unmarshal(t.ExecutionConfig, &work.Execution) // an unreadable config fails at the start of the task
-		names[t.ID] = credential.Name(rows, work)
+		chosen[t.ID] = credential.Choose(rows, work, rules)
 	}
-	return names, err
+	return chosen, err
+}
+
+// cooldowns returns the active cooldowns of an organization by the name of their credential.
+func cooldowns(ctx context.Context, q *db.Queries, organizationID string) (map[string]credential.Cooldown, error) {
+	rows, err := q.Cooldowns(ctx, organizationID)
+	all := make(map[string]credential.Cooldown, len(rows))
+	for _, r := range rows {
+		all[r.Credential] = credential.Cooldown{Until: r.Until, Probe: r.Probe}
+	}
+	return all, err
+}
+
+// Cooldowns implements [credential.Store].
+func (s *Store) Cooldowns(ctx context.Context, organizationID string) (map[string]credential.Cooldown, error) {
+	all, err := cooldowns(ctx, s.q, organizationID)
+	return all, translate("read cooldowns of credentials", err)
 }
 
 // placeOf returns a credential without its secret.
@@ -100,8 +129,9 @@ func placeOf(r db.OrganizationCredentialsRow) credential.Row {
 
 func credentialOf(row db.Credential) credential.Row {
 	who := credential.Who{OrganizationID: row.OrganizationID, UserID: task.Deref(row.UserID), ProjectID: task.Deref(row.ProjectID)}
+	kind, number := credential.ParseKind(row.Kind)
 	return credential.Row{
-		Place: credential.Place{Who: who, Kind: row.Kind}, ID: row.ID, KeyID: row.KeyID, Sealed: row.Sealed,
+		Place: credential.Place{Who: who, Kind: kind, Number: number}, ID: row.ID, KeyID: row.KeyID, Sealed: row.Sealed,
 		UpdatedAt: row.UpdatedAt, UsedAt: row.UsedAt,
 	}
 }

@@ -22,7 +22,8 @@ func (s *Store) CredentialName(ctx context.Context, taskID string) (string, erro
 	if err != nil {
 		return "", err
 	}
-	return credentialName(ctx, s.q, row.Task)
+	chosen, err := chooseCredential(ctx, s.q, row.Task)
+	return chosen.Name, err
 }
 
 // Wrote records the error of a write.

@@ -82,7 +82,7 @@ func (s *Store) Work(ctx context.Context, taskID string) (task.Work, error) {
 		TicketTitle: row.TicketTitle, TicketDescription: row.TicketDescription, TicketType: row.TicketType,
 		Repo: row.Repo, DefaultBranch: row.DefaultBranch,
 		Branch: task.Deref(t.BranchName), Base: task.Deref(t.BaseCommit), EarlierBranches: t.EarlierBranches, ForkedFrom: forkedFrom(t.ForkedFrom), PullURL: task.Deref(t.PullRequestUrl), Feedback: row.Feedback,
-		Attempt: t.AttemptCount, Setup: row.Setup, ModelPrices: row.ModelPrices, CommitLeftovers: row.CommitLeftovers, RepeatTests: row.RepeatTests,
+		Credential: row.Credential, Takeover: takeover(row.Takeover), Attempt: t.AttemptCount, Setup: row.Setup, ModelPrices: row.ModelPrices, CommitLeftovers: row.CommitLeftovers, RepeatTests: row.RepeatTests,
 		TestTimeout: time.Duration(row.TestTimeoutS * float64(time.Second)), SetupTimeout: time.Duration(row.SetupTimeoutS) * time.Second,
 	}
 	if err := json.Unmarshal(t.ExecutionConfig, &work.Execution); err != nil {

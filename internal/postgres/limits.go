@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/credential"
@@ -33,16 +34,23 @@ func (w *projecting) startCooldown(ctx context.Context) error {
 		return err // nil: no agent ran, so the Git host set the limit
 	}
 	reset, pause := digest.ResetAt(event.Read[event.End](data), time.Now()), w.cfg.Settings.LimitWait
-	if err := w.noteCooldown(ctx, reset, pause); err != nil {
-		return err
-	}
 	name := w.last.Attempt.Credential
-	if name == "" {
-		name, err = credentialName(ctx, w.q, w.row)
+	if name == "" { // an attempt of an older build
+		var chosen credential.Choice
+		chosen, err = chooseCredential(ctx, w.q, w.row)
+		name = chosen.Name
 	}
-	if err != nil || !credential.IsShared(name) {
+	if err == nil && credential.IsShared(name) {
+		err = w.holdOthers(ctx, name, reset, pause)
+	}
+	if err != nil {
 		return err
 	}
+	return w.noteCooldown(ctx, name, reset, pause)
+}
+
+// holdOthers starts the cooldown of a named credential.
+func (w *projecting) holdOthers(ctx context.Context, name string, reset time.Time, pause time.Duration) error {
 	if err := w.q.LockAdmission(ctx, w.row.OrganizationID); err != nil {
 		return err
 	}
@@ -52,8 +60,9 @@ func (w *projecting) startCooldown(ctx context.Context) error {
 	})
 }
 
-// noteCooldown records in the task when the cooldown ends. The next projection clears the reason.
-func (w *projecting) noteCooldown(ctx context.Context, reset time.Time, pause time.Duration) error {
+// noteCooldown records in the task when the cooldown ends, or that another credential takes over. The next projection
+// clears the reason.
+func (w *projecting) noteCooldown(ctx context.Context, used string, reset time.Time, pause time.Duration) error {
 	if w.p.Blocked != task.BlockedProviderLimit || w.queued() {
 		return nil
 	}
@@ -61,17 +70,26 @@ func (w *projecting) noteCooldown(ctx context.Context, reset time.Time, pause ti
 	if reset.IsZero() {
 		why.Code, reset = task.ReasonLimitUnknown, time.Now().Add(pause)
 	}
+	switch next, err := chooseCredential(ctx, w.q, w.row); {
+	case err != nil:
+		return err
+	case next.Name == used || !slices.Contains(next.All, used):
+	case !next.Limited():
+		why = task.Reason{Code: task.ReasonTakeover}
+	case next.Until.After(time.Now()) && next.Until.Before(reset):
+		why = task.Reason{Code: task.ReasonCooldown, Until: &next.Until}
+	}
 	return w.q.NoteCooldown(ctx, why.Stored(), w.row.ID)
 }
 
 // CheckCooldowns runs admission for organizations whose cooldown ended or may admit its next task. Suspended tasks
-// resume if their credential works again or was replaced.
+// resume if their credential works again or was replaced, or if another one can take over.
 func (s *Store) CheckCooldowns(ctx context.Context) error {
 	if err := s.q.ProveAnswered(ctx, event.Types(event.Answered), event.Types(event.Completion)); err != nil {
 		return translate("end cooldowns of credentials that work again", err)
 	}
 	if err := s.resumeSuspended(ctx); err != nil {
-		return translate("resume tasks whose credential was replaced or works again", err)
+		return translate("resume tasks that a rate limit suspended", err)
 	}
 	due, err := s.q.CooldownsDue(ctx)
 	if err != nil {
@@ -80,45 +98,49 @@ func (s *Store) CheckCooldowns(ctx context.Context) error {
 	return s.admitOrganizations(ctx, due)
 }
 
-// resumeSuspended resumes tasks that reached the limit of a credential which has answered since, or that would use
-// another credential now.
+// resumeSuspended resumes tasks that reached the limit of a credential. It has answered since, was replaced, or another
+// one of the same owner and kind has no cooldown.
 func (s *Store) resumeSuspended(ctx context.Context) error {
 	rows, err := s.q.SuspendedOnCredentials(ctx)
 	if err != nil {
 		return err
 	}
-	names, err := s.suspendedNames(ctx, rows)
+	chosen, err := s.suspendedChoices(ctx, rows)
 	if err != nil {
 		return err
 	}
-	var proven, replaced []string
+	var proven, replaced, free []string
 	for _, r := range rows {
-		switch name := names[r.ID]; {
-		case name == r.Used && r.Proven:
+		switch now := chosen[r.ID]; {
+		case now.Name == r.Used && r.Proven:
 			proven = append(proven, r.ID)
-		case name != r.Used && credential.IsStored(name):
+		case now.Name == r.Used || !credential.IsStored(now.Name):
+		case !slices.Contains(now.All, r.Used):
 			replaced = append(replaced, r.ID)
+		case !now.Limited():
+			free = append(free, r.ID)
 		}
 	}
 	return errors.Join(
 		s.resume(ctx, proven, "its credential works again"),
 		s.resume(ctx, replaced, "its credential was replaced"),
+		s.resume(ctx, free, "another credential of the same owner is not rate limited"),
 	)
 }
 
-// suspendedNames returns the names of the credentials that suspended tasks would use now, by task ID.
-func (s *Store) suspendedNames(ctx context.Context, rows []db.SuspendedOnCredentialsRow) (map[string]string, error) {
-	tasks, all := map[string][]db.Task{}, map[string]string{}
+// suspendedChoices returns the credentials that suspended tasks would use now, by task ID.
+func (s *Store) suspendedChoices(ctx context.Context, rows []db.SuspendedOnCredentialsRow) (map[string]credential.Choice, error) {
+	tasks, all := map[string][]db.Task{}, map[string]credential.Choice{}
 	for _, r := range rows {
 		tasks[r.OrganizationID] = append(tasks[r.OrganizationID],
 			db.Task{ID: r.ID, UserID: r.UserID, ProjectID: r.ProjectID, Agent: r.Agent, ExecutionConfig: r.ExecutionConfig})
 	}
 	for organizationID, of := range tasks {
-		names, err := credentialNames(ctx, s.q, organizationID, of)
+		chosen, err := chooseCredentials(ctx, s.q, organizationID, of)
 		if err != nil {
 			return nil, err
 		}
-		maps.Copy(all, names)
+		maps.Copy(all, chosen)
 	}
 	return all, nil
 }

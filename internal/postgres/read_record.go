@@ -60,8 +60,14 @@ func attemptRecord(r db.ReadAttemptsRow) task.Attempt {
 		EndedAt: a.EndedAt, Outcome: a.Outcome, FailureClass: task.FailureClass(a.FailureClass), Reason: a.Reason, EndReason: task.ParseReason(string(a.EndReason)),
 		StopReason: a.StopReason, HeadCommit: a.HeadCommit, CostUSD: cost.Known(s.CostUsd, s.CostUnknown), CostUnknown: s.CostUnknown, InputTokens: s.InputTokens,
 		OutputTokens: s.OutputTokens, Events: s.LastSequence, Salvage: salvageRecord(s.Salvage),
-		SandboxState: task.SandboxState(s.State), VerifiedAt: s.VerifiedAt, TestRepeat: testRepeat(a.TestRepeat, a.Number),
+		SandboxState: task.SandboxState(s.State), VerifiedAt: s.VerifiedAt, Takeover: takeover(a.Takeover), TestRepeat: testRepeat(a.TestRepeat, a.Number),
 	}
+}
+
+// takeover returns the stored takeover of an attempt; nil if there is none.
+func takeover(stored json.RawMessage) (t *task.Takeover) {
+	_ = json.Unmarshal(stored, &t) // omoi wrote the value; null stays nil
+	return t
 }
 
 func sandboxRecord(row db.Sandbox, seconds float64) task.Sandbox {

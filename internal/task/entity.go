@@ -124,6 +124,7 @@ type Attempt struct {
 	Salvage      *Salvage     `json:"salvage" doc:"What was saved of uncommitted work. Null: not recorded, for example while the sandbox runs."`
 	SandboxState SandboxState `json:"sandbox_state" doc:"State of the sandbox; gone: deleted, lost: unreachable for good."`
 	VerifiedAt   *time.Time   `json:"verified_at" doc:"When a second check confirmed that the sandbox is deleted. Null: not verified."`
+	Takeover     *Takeover    `json:"credential_takeover" doc:"Credential that the attempt uses because the first one of the same owner and kind was rate limited. Null: the attempt uses the first one, or none."`
 	TestRepeat   *TestRepeat  `json:"test_repeat" doc:"Repeat of the test command by omoi in a sandbox of its own, with the tests of the base commit and with those of the work. Null: the task has no test command, the attempt has no commit, or the repeat is not done."`
 }
 

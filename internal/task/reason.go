@@ -25,6 +25,7 @@ const (
 	ReasonCooldown           ReasonCode = "credential_cooldown"      // resets at Until
 	ReasonCooldownProbe      ReasonCode = "credential_probe"         // another task tests the credential
 	ReasonCooldownOver       ReasonCode = "credential_available"     // tasks resume one after the other
+	ReasonTakeover           ReasonCode = "credential_takeover"      // the task itself reached the limit; another credential takes over when it is not limited
 	ReasonLimitReset         ReasonCode = "limit_reset"              // the task itself reached the limit, which resets at Until
 	ReasonLimitUnknown       ReasonCode = "limit_reset_unknown"      // the model provider named no time: omoi retries at Until
 )

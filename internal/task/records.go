@@ -16,6 +16,10 @@ type Work struct {
 	OrganizationID string
 	UserID         string // user of the task; empty: none
 	Suspended      bool   // a user suspended the task
+	// Credential is the name of the credential that the newest attempt was given; empty: there is no attempt.
+	Credential string
+	// Takeover says why this credential is not the first of its owner and kind; nil: it is the first, or there is none.
+	Takeover *Takeover
 
 	Title       string
 	Description string

@@ -77,6 +77,8 @@ type Config struct {
 	// Accepted is the part of the task contract that users accepted, a JSON object, by which the hook refuses tool calls. Empty:
 	// nothing is known.
 	Accepted json.RawMessage `json:"accepted_contract,omitempty"`
+	// Takeover says which credential in Env took the place of a rate limited one; nil: none.
+	Takeover *task.Takeover `json:"credential_takeover,omitempty"`
 	// Env overrides the environment of the agent's program. Legacy workers rely on it.
 	Env map[string]string `json:"env,omitempty"`
 

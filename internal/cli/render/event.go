@@ -13,6 +13,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/explain"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Limits of the output of one event, in characters and lines.
@@ -365,6 +366,10 @@ func (d data) started() string {
 		if v := d.text(key); v != "" {
 			parts = append(parts, OneLine(v, 60))
 		}
+	}
+	var used task.Takeover
+	if _ = json.Unmarshal(d["credential_takeover"], &used); used.Number > 0 {
+		parts = append(parts, OneLine(explain.Takeover(used), 200))
 	}
 	return strings.Join(parts, ", ")
 }

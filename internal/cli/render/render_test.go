@@ -41,6 +41,10 @@ func TestEventLines(t *testing.T) {
 	long := strings.Repeat("line\n", 9)
 	for _, c := range []struct{ kind, data, want string }{
 		{"agent.started", `{"sdk":"scripted","model":"none"}`, "started    scripted, none"},
+		{
+			"agent.started", `{"sdk":"omoi-agent","credential_takeover":{"kind":"openai","scope":"user","number":2,"limited_number":1,"resets_at":"2026-03-04T05:06:07Z"}}`,
+			"started    omoi-agent, openai credential 2 of the user, since credential 1 was rate limited until 2026-03-04 05:06:07 UTC",
+		},
 		{"agent.heartbeat", `{"status":"running"}`, ""},
 		{"agent.message", `{"content":"one\ntwo"}`, "message    one\n                     two"},
 		{"agent.tool_use", `{"tool":"Bash","input":{"command":"python3 x.py"}}`, "tool       Bash  python3 x.py"},

@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +24,8 @@ func newCredentials(s *session) *cobra.Command {
 	cmd.Long = `Manage model API keys and GitHub tokens (docs/CREDENTIALS.md).
 
 A task uses the credentials of the user who created it, else those of its project, of the organization, or of the
-server's configuration, in this order.`
+server's configuration, in this order. Of several credentials of one kind and owner, it uses the lowest number that
+is not rate limited.`
 	return cmd
 }
 
@@ -52,18 +55,25 @@ func (w *whose) place(ctx context.Context, api *client.Client) (scope, projectID
 }
 
 func (s *session) credentialTable(all []client.Credential) {
-	heading := "KIND|OWNER|VALUE|ENDPOINT|MODEL|STATE|SET|LAST USED"
+	heading := "KIND|NUMBER|OWNER|VALUE|ENDPOINT|MODEL|STATE|SET|LAST USED"
 	list(s, all, noCredentials, heading, func(c client.Credential) []string {
 		set, used := "configured", ""
 		if c.UpdatedAt != nil {
 			set, used = moment(c.UpdatedAt), moment(c.UsedAt)
 		}
-		state := "stored" // omoi credentials test tells whether its service accepts the credential
-		if c.State == credential.StateUndecryptable {
-			state = "undecryptable: no key " + c.KeyID
-		}
-		return []string{c.Kind, owned(c), c.Masked, c.BaseURL, c.Model, state, set, used}
+		return []string{c.Kind, strconv.Itoa(max(c.Number, 1)), owned(c), c.Masked, c.BaseURL, c.Model, credentialState(c), set, used}
 	})
+}
+
+// credentialState renders whether tasks can use a credential. omoi credentials test tells whether its provider accepts it.
+func credentialState(c client.Credential) string {
+	switch {
+	case c.State == credential.StateUndecryptable:
+		return "undecryptable: no key " + c.KeyID
+	case c.ResetsAt != nil:
+		return "rate limited until " + c.ResetsAt.Local().Format(time.DateTime)
+	}
+	return "stored"
 }
 
 const noCredentials = "No credentials. Next: omoi credentials set <kind>, where the kind is anthropic, claude_oauth or github"
@@ -81,6 +91,21 @@ func owned(c client.Credential) string {
 		return "the server's"
 	}
 	return "the organization's"
+}
+
+// numbered returns a kind, and the number of a credential that is not the first.
+func numbered(kind string, number int) string {
+	if number > 1 {
+		return fmt.Sprintf("%s %d", kind, number)
+	}
+	return kind
+}
+
+func numberOption(number int) string {
+	if number > 1 {
+		return fmt.Sprintf(" --number %d", number)
+	}
+	return ""
 }
 
 // kindArg refuses a secret as an argument: other processes can read command lines.
@@ -104,13 +129,14 @@ func (s *session) credentialsSet() *cobra.Command {
 			}
 			c, err := api.SetCredential(ctx, args[0], in)
 			return s.answer(c, err, func() {
-				s.say("%s  %s  %s", c.Kind, owned(c), c.Masked)
-				s.hint("Next: omoi credentials test %s", c.Kind)
+				s.say("%s  %s  %s", numbered(c.Kind, c.Number), owned(c), c.Masked)
+				s.hint("Next: omoi credentials test %s%s", c.Kind, numberOption(c.Number))
 			})
 		})
 	cmd.Long = "Set a credential: anthropic, claude_oauth, github, or another model provider. The command asks for the value, or reads it from standard input."
 	cmd.PreRunE = func(_ *cobra.Command, args []string) error { return credential.CheckKind(args[0]) }
 	of.flags(cmd)
+	numberFlag(cmd, &in.Number, "`number` of this credential, 1 to 9: while 1 is rate limited, tasks use 2, and so on")
 	cmd.Flags().StringVar(&in.BaseURL, "base-url", "", "`URL` of a compatible endpoint")
 	cmd.Flags().BoolVar(&in.Bearer, "bearer", false, "send the key as a bearer token, which some compatible endpoints require")
 	cmd.Flags().StringVar(&in.Model, "model", "", "default `model` of agents")
@@ -122,55 +148,73 @@ func (s *session) credentialsSet() *cobra.Command {
 
 func (s *session) credentialsRemove() *cobra.Command {
 	var of whose
+	var number int
 	cmd := s.verb("rm <kind>", "Delete a credential; the next one in the fallback order applies", kindArg,
 		func(ctx context.Context, api *client.Client, args []string) error {
 			scope, project, err := of.place(ctx, api)
 			if err == nil {
-				err = api.RemoveCredential(ctx, args[0], scope, project)
+				err = api.RemoveCredential(ctx, args[0], scope, project, number)
 			}
-			return s.answer(map[string]string{"kind": args[0], "scope": cmp.Or(scope, credential.ScopeUser), "state": "removed"}, err, func() {
-				s.say("Deleted credential %s. Running sandboxes keep it until they end; to end its use at once, revoke it at the provider.", args[0])
+			return s.answer(map[string]any{"kind": args[0], "scope": cmp.Or(scope, credential.ScopeUser), "number": max(number, 1), "state": "removed"}, err, func() {
+				s.say("Deleted credential %s. Running sandboxes keep it until they end; to end its use at once, revoke it at the provider.", numbered(args[0], number))
 			})
 		})
 	of.flags(cmd)
+	numberFlag(cmd, &number, "delete the credential with this `number`")
 	return cmd
 }
 
+func numberFlag(cmd *cobra.Command, number *int, usage string) {
+	cmd.Flags().IntVar(number, "number", 0, usage+" (default 1)")
+}
+
 func (s *session) credentialsTest() *cobra.Command {
-	of := whose{}
+	of, number := whose{}, 0
 	cmd := s.verb("test [kind]", "Test the credentials that your tasks would use", cobra.MaximumNArgs(1),
 		func(ctx context.Context, api *client.Client, kinds []string) error {
 			_, id, err := of.place(ctx, api)
+			var what []client.Credential
+			for _, kind := range kinds {
+				what = append(what, client.Credential{Kind: kind, Number: number})
+			}
 			if err == nil && len(kinds) == 0 {
-				kinds, err = kindsToTest(ctx, api, id)
+				what, err = toTest(ctx, api, id)
 			}
 			if err != nil {
 				return err
 			}
-			return s.testCredentials(ctx, api, kinds, id)
+			return s.testCredentials(ctx, api, what, id)
 		})
 	cmd.Flags().StringVar(&of.project, "project", "", "test what a task of this `project` would use")
+	cmd.Flags().IntVar(&number, "number", 0, "test the credential with this `number`; needs a kind")
+	cmd.PreRunE = func(_ *cobra.Command, kinds []string) error {
+		if number != 0 && len(kinds) == 0 {
+			return exit.Usagef("--number needs a kind. Next: omoi credentials test <kind> --number %d", number)
+		}
+		return nil
+	}
 	return cmd
 }
 
-// kindsToTest returns the kinds of all credentials that a task would use, without duplicates. With a project ID,
+// toTest returns kind and number of all credentials that a task would use, without duplicates. With a project ID,
 // credentials of other projects are left out.
-func kindsToTest(ctx context.Context, api *client.Client, projectID string) ([]string, error) {
+func toTest(ctx context.Context, api *client.Client, projectID string) ([]client.Credential, error) {
 	all, err := api.Credentials(ctx)
-	var kinds []string
+	var what []client.Credential
 	for _, c := range all {
-		if (c.ProjectID == "" || c.ProjectID == projectID) && !slices.Contains(kinds, c.Kind) {
-			kinds = append(kinds, c.Kind)
+		one := client.Credential{Kind: c.Kind, Number: c.Number}
+		if (c.ProjectID == "" || c.ProjectID == projectID) && !slices.Contains(what, one) {
+			what = append(what, one)
 		}
 	}
-	return kinds, err
+	return what, err
 }
 
 // testCredentials prints the results and returns the exit code of the worst.
-func (s *session) testCredentials(ctx context.Context, api *client.Client, kinds []string, projectID string) error {
+func (s *session) testCredentials(ctx context.Context, api *client.Client, what []client.Credential, projectID string) error {
 	trials, code := []credential.Test{}, exit.Done
-	for _, kind := range kinds {
-		t, err := api.TestCredential(ctx, kind, projectID)
+	for _, c := range what {
+		t, err := api.TestCredential(ctx, c.Kind, projectID, c.Number)
 		if err != nil {
 			return err
 		}
@@ -184,7 +228,7 @@ func (s *session) testCredentials(ctx context.Context, api *client.Client, kinds
 	}
 	err := s.answer(trials, nil, func() {
 		for _, t := range trials {
-			s.say("%s  %s  %s: %s", t.Kind, owned(client.Credential{Scope: t.Scope, ProjectID: projectID}), t.State, t.Message)
+			s.say("%s  %s  %s: %s", numbered(t.Kind, t.Number), owned(client.Credential{Scope: t.Scope, ProjectID: projectID}), t.State, t.Message)
 		}
 		if len(trials) == 0 {
 			s.hint(noCredentials)

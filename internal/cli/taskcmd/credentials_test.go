@@ -72,12 +72,14 @@ func TestCredentialsList(t *testing.T) {
 	f.credentials = []client.Credential{
 		{Kind: "anthropic", Scope: "user", Masked: "********WXYZ", State: credential.StateValid, UpdatedAt: &at, Models: credential.Models{Model: "m"}},
 		{Kind: "openai", Scope: "project", ProjectID: idA, State: credential.StateUndecryptable, KeyID: "k0", UpdatedAt: &at},
+		{Kind: "mistral", Scope: "user", Number: 2, Masked: "********", State: credential.StateValid, UpdatedAt: &at, ResetsAt: &at},
 		{Kind: "github", Scope: "installation", Masked: "********", State: credential.StateValid},
 	}
 	out := f.omoi("credentials", "list").out
-	require.Regexp(t, `anthropic +yours +\*{8}WXYZ +m +stored`, out)
-	require.Regexp(t, `openai +project 456789ab +undecryptable: no key k0`, out)
-	require.Regexp(t, `github +the server's +\*{8} +stored +configured`, out)
+	require.Regexp(t, `anthropic +1 +yours +\*{8}WXYZ +m +stored`, out)
+	require.Regexp(t, `openai +1 +project 456789ab +undecryptable: no key k0`, out)
+	require.Regexp(t, `mistral +2 +yours +\*{8} +rate limited until 20`, out)
+	require.Regexp(t, `github +1 +the server's +\*{8} +stored +configured`, out)
 }
 
 func TestCredentialsTest(t *testing.T) {
@@ -105,7 +107,9 @@ func TestCredentials_RemoveAndRotate(t *testing.T) {
 	f := newFake(t)
 	require.Zero(t, f.omoi("credentials", "rm", "github").code)
 	require.Zero(t, f.omoi("credentials", "rm", "github", "--organization").code)
-	require.Equal(t, []string{"remove github ", "remove github scope=organization"}, f.asked)
+	require.Contains(t, f.omoi("credentials", "rm", "openai", "--number", "2").out, "Deleted credential openai 2.")
+	f.omoi("credentials", "rm", "openai", "--number", "-1") // the server refuses it
+	require.Equal(t, []string{"remove github ", "remove github scope=organization", "remove openai number=2", "remove openai number=-1"}, f.asked)
 	got := f.omoi("credentials", "rotate")
 	require.Equal(t, exit.NeedsYou, got.code)
 	require.Contains(t, got.out, "Re-encrypted 3 credentials with key k2")

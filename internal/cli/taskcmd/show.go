@@ -193,12 +193,17 @@ func (s *session) showTestRepeats(t client.Task) {
 	}
 }
 
-// kindOf returns why an attempt started, and the checkpoint with whose files it began.
+// kindOf returns why an attempt started, the checkpoint with whose files it began, and the credential that took the
+// place of a rate limited one.
 func kindOf(a client.Attempt) string {
+	kind := a.Kind
 	if a.RestoredFrom != "" {
-		return a.Kind + " from checkpoint " + render.Clean(a.RestoredFrom)
+		kind += " from checkpoint " + render.Clean(a.RestoredFrom)
 	}
-	return a.Kind
+	if used := a.Takeover; used != nil {
+		kind += " with " + numbered(render.Clean(used.Kind), used.Number)
+	}
+	return kind
 }
 
 func (s *session) outcomeWord(a client.Attempt) string {

@@ -338,8 +338,8 @@ func (q *Queries) HostsOffering(ctx context.Context, fresh time.Duration, provid
 }
 
 const insertAttempt = `-- name: InsertAttempt :exec
-INSERT INTO attempts (task_id, number, sandbox_id, kind, run_id, ordinal, feedback_id, credential, restore_from)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+INSERT INTO attempts (task_id, number, sandbox_id, kind, run_id, ordinal, feedback_id, credential, takeover, restore_from)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 `
 
 type InsertAttemptParams struct {
@@ -351,6 +351,7 @@ type InsertAttemptParams struct {
 	Ordinal     int64
 	FeedbackID  *string
 	Credential  string
+	Takeover    json.RawMessage
 	RestoreFrom string
 }
 
@@ -364,6 +365,7 @@ func (q *Queries) InsertAttempt(ctx context.Context, arg InsertAttemptParams) er
 		arg.Ordinal,
 		arg.FeedbackID,
 		arg.Credential,
+		arg.Takeover,
 		arg.RestoreFrom,
 	)
 	return err

@@ -11,6 +11,48 @@ import (
 	"time"
 )
 
+const allowSubscriptions = `-- name: AllowSubscriptions :exec
+UPDATE installation SET several_subscriptions = $1 WHERE several_subscriptions <> $1
+`
+
+func (q *Queries) AllowSubscriptions(ctx context.Context, allowed bool) error {
+	_, err := q.db.Exec(ctx, allowSubscriptions, allowed)
+	return err
+}
+
+const cooldowns = `-- name: Cooldowns :many
+SELECT credential, until, coalesce(probe::text, '')::text AS probe FROM credential_cooldowns
+WHERE organization_id = $1 AND proven_at IS NULL AND (until > clock_timestamp() OR probe IS NOT NULL)
+`
+
+type CooldownsRow struct {
+	Credential string
+	Until      time.Time
+	Probe      string
+}
+
+// Cooldowns returns the active cooldowns of an organization: those that have not reached their reset, and those whose
+// credential another task tries.
+func (q *Queries) Cooldowns(ctx context.Context, organizationID string) ([]CooldownsRow, error) {
+	rows, err := q.db.Query(ctx, cooldowns, organizationID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []CooldownsRow{}
+	for rows.Next() {
+		var i CooldownsRow
+		if err := rows.Scan(&i.Credential, &i.Until, &i.Probe); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const credentials = `-- name: Credentials :many
 SELECT id, organization_id, user_id, project_id, kind, key_id, sealed, created_at, updated_at, used_at FROM credentials
 WHERE organization_id = $1
@@ -152,20 +194,22 @@ func (q *Queries) NoteCooldown(ctx context.Context, why string, iD string) error
 }
 
 const organizationCredentials = `-- name: OrganizationCredentials :many
-SELECT id, organization_id, user_id, project_id, kind, updated_at FROM credentials
-    WHERE organization_id = $1
+SELECT id, organization_id, user_id, project_id, kind, updated_at,
+    coalesce((SELECT i.several_subscriptions FROM installation i), false)::boolean AS several_subscriptions
+FROM credentials WHERE organization_id = $1
 `
 
 type OrganizationCredentialsRow struct {
-	ID             string
-	OrganizationID string
-	UserID         *string
-	ProjectID      *string
-	Kind           string
-	UpdatedAt      time.Time
+	ID                   string
+	OrganizationID       string
+	UserID               *string
+	ProjectID            *string
+	Kind                 string
+	UpdatedAt            time.Time
+	SeveralSubscriptions bool
 }
 
-// OrganizationCredentials returns the fields that determine the names of credentials; see credential.Name.
+// OrganizationCredentials returns the fields that determine the names of credentials; see credential.Choose.
 func (q *Queries) OrganizationCredentials(ctx context.Context, organizationID string) ([]OrganizationCredentialsRow, error) {
 	rows, err := q.db.Query(ctx, organizationCredentials, organizationID)
 	if err != nil {
@@ -182,6 +226,7 @@ func (q *Queries) OrganizationCredentials(ctx context.Context, organizationID st
 			&i.ProjectID,
 			&i.Kind,
 			&i.UpdatedAt,
+			&i.SeveralSubscriptions,
 		); err != nil {
 			return nil, err
 		}
@@ -367,7 +412,7 @@ SELECT t.id, t.organization_id, t.user_id, t.project_id, t.agent, t.execution_co
         AND s.proven_at > a.ended_at)::boolean AS proven
 FROM tasks t CROSS JOIN LATERAL (SELECT task_id, number, sandbox_id, kind, run_id, ordinal, started_at, assigned_at, ended_at, outcome, failure_class, end_reason, reason, stop_reason, feedback_id, head_commit, credential, restore_from, branch_commit, tests_sandbox, test_repeat, takeover FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1) a
 WHERE t.status = 'pending' AND t.blocked_reason = 'provider_limit' AND t.queued_at IS NULL
-    AND t.organization_id IN (SELECT c.organization_id FROM credentials c WHERE c.updated_at > now() - interval '1 hour'
+    AND t.organization_id IN (SELECT c.organization_id FROM credentials c WHERE c.updated_at > now() - interval '1 hour' OR c.kind LIKE '%#_'
         UNION SELECT s.organization_id FROM credential_cooldowns s WHERE s.proven_at IS NOT NULL)
     AND a.failure_class = 'provider_limit' AND a.assigned_at IS NOT NULL
     AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = t.id AND c.kind = 'retry' AND c.created_at >= a.ended_at)
@@ -386,8 +431,8 @@ type SuspendedOnCredentialsRow struct {
 }
 
 // SuspendedOnCredentials returns tasks that the rate limit of a credential suspended, in organizations where a
-// credential was set in the last hour or works again (proven). A task that was retried since its last attempt is
-// excluded.
+// credential was set in the last hour or works again (proven), or where one could take over. A task that was retried
+// since its last attempt is excluded.
 func (q *Queries) SuspendedOnCredentials(ctx context.Context) ([]SuspendedOnCredentialsRow, error) {
 	rows, err := q.db.Query(ctx, suspendedOnCredentials)
 	if err != nil {

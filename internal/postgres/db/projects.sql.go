@@ -311,7 +311,7 @@ func (q *Queries) ProjectByRepo(ctx context.Context, organizationID string, repo
 const projectContents = `-- name: ProjectContents :one
 SELECT (SELECT count(*) FROM tasks t WHERE t.project_id = $1)::integer AS tasks,
     (SELECT count(*) FROM tickets k WHERE k.project_id = $1)::integer AS tickets,
-    ARRAY(SELECT c.kind FROM credentials c WHERE c.project_id = $1 ORDER BY c.kind)::text[] AS credentials
+    ARRAY(SELECT DISTINCT split_part(c.kind, '#', 1) AS kind FROM credentials c WHERE c.project_id = $1 ORDER BY kind)::text[] AS credentials
 `
 
 type ProjectContentsRow struct {

@@ -12,8 +12,8 @@ INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, host_bou
 VALUES (@id, @organization_id, @task_id, @attempt, @provider, @host_bound, @machine, sqlc.narg('host_id'), @labels);
 
 -- name: InsertAttempt :exec
-INSERT INTO attempts (task_id, number, sandbox_id, kind, run_id, ordinal, feedback_id, credential, restore_from)
-VALUES (@task_id, @number, @sandbox_id, @kind, @run_id, @ordinal, sqlc.narg('feedback_id'), @credential, @restore_from);
+INSERT INTO attempts (task_id, number, sandbox_id, kind, run_id, ordinal, feedback_id, credential, takeover, restore_from)
+VALUES (@task_id, @number, @sandbox_id, @kind, @run_id, @ordinal, sqlc.narg('feedback_id'), @credential, sqlc.narg('takeover'), @restore_from);
 
 -- name: CountAttempt :exec
 UPDATE tasks SET attempt_count = @number, waiting = NULL,

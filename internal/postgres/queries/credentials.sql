@@ -67,24 +67,34 @@ UPDATE tasks SET queue_reason = nullif(@why::text, '')::jsonb WHERE id = @id AND
 
 -- name: SuspendedOnCredentials :many
 -- SuspendedOnCredentials returns tasks that the rate limit of a credential suspended, in organizations where a
--- credential was set in the last hour or works again (proven). A task that was retried since its last attempt is
--- excluded.
+-- credential was set in the last hour or works again (proven), or where one could take over. A task that was retried
+-- since its last attempt is excluded.
 SELECT t.id, t.organization_id, t.user_id, t.project_id, t.agent, t.execution_config, a.credential AS used,
     EXISTS (SELECT FROM credential_cooldowns s WHERE s.organization_id = t.organization_id
         AND s.credential = a.credential
         AND s.proven_at > a.ended_at)::boolean AS proven
 FROM tasks t CROSS JOIN LATERAL (SELECT * FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1) a
 WHERE t.status = 'pending' AND t.blocked_reason = 'provider_limit' AND t.queued_at IS NULL
-    AND t.organization_id IN (SELECT c.organization_id FROM credentials c WHERE c.updated_at > now() - interval '1 hour'
+    AND t.organization_id IN (SELECT c.organization_id FROM credentials c WHERE c.updated_at > now() - interval '1 hour' OR c.kind LIKE '%#_'
         UNION SELECT s.organization_id FROM credential_cooldowns s WHERE s.proven_at IS NOT NULL)
     AND a.failure_class = 'provider_limit' AND a.assigned_at IS NOT NULL
     AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = t.id AND c.kind = 'retry' AND c.created_at >= a.ended_at)
 ORDER BY t.organization_id, t.id;
 
 -- name: OrganizationCredentials :many
--- OrganizationCredentials returns the fields that determine the names of credentials; see credential.Name.
-SELECT id, organization_id, user_id, project_id, kind, updated_at FROM credentials
-    WHERE organization_id = @organization_id;
+-- OrganizationCredentials returns the fields that determine the names of credentials; see credential.Choose.
+SELECT id, organization_id, user_id, project_id, kind, updated_at,
+    coalesce((SELECT i.several_subscriptions FROM installation i), false)::boolean AS several_subscriptions
+FROM credentials WHERE organization_id = @organization_id;
+
+-- name: AllowSubscriptions :exec
+UPDATE installation SET several_subscriptions = @allowed WHERE several_subscriptions <> @allowed;
+
+-- name: Cooldowns :many
+-- Cooldowns returns the active cooldowns of an organization: those that have not reached their reset, and those whose
+-- credential another task tries.
+SELECT credential, until, coalesce(probe::text, '')::text AS probe FROM credential_cooldowns
+WHERE organization_id = @organization_id AND proven_at IS NULL AND (until > clock_timestamp() OR probe IS NOT NULL);
 
 -- name: ResumeSuspended :exec
 -- ResumeSuspended retries those of the tasks that a rate limit still suspends, once after each attempt. A row that

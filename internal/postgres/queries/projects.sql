@@ -70,7 +70,7 @@ ORDER BY t.created_at, t.id;
 -- ProjectContents counts what a deletion keeps, and returns the kinds of the credentials that it deletes.
 SELECT (SELECT count(*) FROM tasks t WHERE t.project_id = @project_id)::integer AS tasks,
     (SELECT count(*) FROM tickets k WHERE k.project_id = @project_id)::integer AS tickets,
-    ARRAY(SELECT c.kind FROM credentials c WHERE c.project_id = @project_id ORDER BY c.kind)::text[] AS credentials;
+    ARRAY(SELECT DISTINCT split_part(c.kind, '#', 1) AS kind FROM credentials c WHERE c.project_id = @project_id ORDER BY kind)::text[] AS credentials;
 
 -- name: MarkProjectDeleted :exec
 -- MarkProjectDeleted also turns off feedback and the budget.

@@ -74,12 +74,12 @@ SELECT sqlc.embed(t), k.title AS ticket_title, k.description AS ticket_descripti
     coalesce(p.settings -> 'commit_leftovers' <> 'false', true)::boolean AS commit_leftovers, coalesce(x.content, '')::text AS feedback,
     coalesce(p.settings -> 'repeat_tests' <> 'false', true)::boolean AS repeat_tests,
     CASE WHEN jsonb_typeof(p.settings -> 'test_timeout_seconds') = 'number' THEN omoi_number(p.settings -> 'test_timeout_seconds') ELSE 0 END::float8 AS test_timeout_s,
-    coalesce(a.kind, '')::text AS attempt_kind, coalesce((SELECT c.args ->> 'feedback' FROM commands c
+    coalesce(a.kind, '')::text AS attempt_kind, coalesce(a.credential, '')::text AS credential, a.takeover, coalesce((SELECT c.args ->> 'feedback' FROM commands c
         WHERE c.task_id = t.id AND c.kind = 'retry' AND c.claimed_by = t.first_run_id ORDER BY c.ordinal DESC LIMIT 1), '')::text AS retry_feedback
 FROM tasks t
 JOIN tickets k ON k.id = t.ticket_id
 JOIN projects p ON p.id = t.project_id
-LEFT JOIN LATERAL (SELECT feedback_id, kind FROM attempts WHERE task_id = t.id ORDER BY number DESC LIMIT 1) a ON true
+LEFT JOIN LATERAL (SELECT feedback_id, kind, credential, takeover FROM attempts WHERE task_id = t.id ORDER BY number DESC LIMIT 1) a ON true
 LEFT JOIN stored_texts x ON x.id = a.feedback_id
 WHERE t.id = @id;
 

@@ -16,21 +16,21 @@ func rowOf(id string, w credential.Who, kind string) credential.Row {
 }
 
 // Admission and the agent's environment use the same precedence: user, project, organization, installation.
-func TestName_FollowsThePrecedence(t *testing.T) {
+func TestChoose_FollowsThePrecedence(t *testing.T) {
 	t.Parallel()
 	work := task.Work{TaskID: "t1", OrganizationID: org, UserID: alice, ProjectID: shop, Agent: task.AgentClaude}
-	require.Equal(t, "installation model", credential.Name(nil, work))
+	require.Equal(t, "installation model", credential.Choose(nil, work, credential.Rules{}).Name)
 	rows := []credential.Row{rowOf("all", credential.Who{}, credential.Anthropic), rowOf("bobs", credential.Who{UserID: bob}, credential.Anthropic)}
-	require.Equal(t, "all 7", credential.Name(rows, work), "never another user's")
+	require.Equal(t, "all 7", credential.Choose(rows, work, credential.Rules{}).Name, "never another user's")
 	rows = append(rows, rowOf("shops", credential.Who{ProjectID: shop}, credential.Anthropic), rowOf("others", credential.Who{ProjectID: "x"}, credential.Anthropic))
-	require.Equal(t, "shops 7", credential.Name(rows, work))
+	require.Equal(t, "shops 7", credential.Choose(rows, work, credential.Rules{}).Name)
 	rows = append(rows, rowOf("sub", credential.Who{ProjectID: shop}, credential.ClaudeOAuth))
-	require.Equal(t, "sub 7", credential.Name(rows, work), "a subscription goes before a key")
+	require.Equal(t, "sub 7", credential.Choose(rows, work, credential.Rules{}).Name, "a subscription goes before a key")
 	rows = append(rows, rowOf("own", credential.Who{UserID: alice}, credential.Anthropic))
-	require.Equal(t, "own 7", credential.Name(rows, work), "a nearer key goes before a subscription")
+	require.Equal(t, "own 7", credential.Choose(rows, work, credential.Rules{}).Name, "a nearer key goes before a subscription")
 }
 
-func TestName_IsOfTheTaskIfTheCredentialIsUnknown(t *testing.T) {
+func TestChoose_IsOfTheTaskIfTheCredentialIsUnknown(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		agent     string
@@ -49,7 +49,7 @@ func TestName_IsOfTheTaskIfTheCredentialIsUnknown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := credential.Name(nil, task.Work{TaskID: "t1", OrganizationID: org, Agent: c.agent, Execution: c.execution})
+			got := credential.Choose(nil, task.Work{TaskID: "t1", OrganizationID: org, Agent: c.agent, Execution: c.execution}, credential.Rules{}).Name
 			require.Equal(t, c.want, got)
 			require.Equal(t, c.want != "task t1", credential.IsShared(got))
 			require.False(t, credential.IsStored(got))
