@@ -95,6 +95,15 @@ test("credentials: set, test, replace, delete; the secret is never shown or kept
     expect(JSON.stringify(await page.evaluate(() => ({ ...localStorage, ...sessionStorage })))).not.toContain(secret);
     await row.getByRole("button", { name: "Test" }).click();
     await row.getByText("unknown").waitFor(); // the server asks no address of its own network
+    await page.getByLabel("Secret").fill("sk-ant-api03-the-second-0123456789");
+    await page.getByLabel("Number").fill("2");
+    await page.getByRole("button", { name: "Set the credential" }).click();
+    const second = page.getByRole("article", { name: "anthropic 2 of user" });
+    await second.getByRole("button", { name: "Test" }).click();
+    await second.getByText("(anthropic 2 of you)").waitFor();
+    await second.getByRole("button", { name: "Delete…" }).click();
+    await page.getByRole("button", { name: "Delete the credential" }).click();
+    await second.waitFor({ state: "detached" });
     await row.getByRole("button", { name: "Delete…" }).click();
     await page.getByRole("button", { name: "Delete the credential" }).click();
     await row.waitFor({ state: "detached" });

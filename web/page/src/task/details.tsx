@@ -36,7 +36,7 @@ export function Details({ task, why }: { task: Task; why: Schemas["Explanation"]
             {task.attempts.map((a) => (
               <tr key={a.number}>
                 <td><Link to="." search={{ attempt: a.number }}>{a.number}</Link></td>
-                <td>{a.kind}{a.restored_from !== "" && ` from ${a.restored_from}`}</td>
+                <td>{a.kind}{a.restored_from !== "" && ` from ${a.restored_from}`}{a.credential_takeover != null && ` with ${a.credential_takeover.kind} credential ${a.credential_takeover.number}`}</td>
                 <td>{a.outcome === "" ? "running" : a.outcome}{a.reason !== "" && <div className="muted small"><Text of={a.reason} /></div>}{a.test_repeat != null && <div className="muted small">Tests, repeated by omoi: <Text of={a.test_repeat.message} /></div>}</td>
                 <td>{a.ended_at === null ? "" : duration(Date.parse(a.ended_at) - Date.parse(a.started_at))}</td>
                 <td>{count(a.input_tokens + a.output_tokens)}</td><td>{usd(a.cost_usd, a.cost_unknown)}</td><td>{a.events}</td>

@@ -44,6 +44,12 @@ function state(label: string, main: (f: Fields) => string, tone?: string): Maker
   return (f) => ({ label, tone, main: plain(main(f)) });
 }
 
+/** Says which credential an agent uses in place of a rate limited one. */
+function takeover(f: Fields): string {
+  const used = f.object("credential_takeover");
+  return used.number("number") === undefined ? "" : `${used.text("kind")} credential ${used.number("number")}, since ${used.number("limited_number")} was rate limited`;
+}
+
 function failure(label: string): Maker {
   return (f, event) => {
     const more = f.text("output", "traceback"), none = event.omitted?.includes("error") ? "" : "No reason given.";
@@ -203,7 +209,7 @@ const makers: Record<string, Maker> = {
   "agent.file_edited": edited,
   "agent.files_unreported": state("Files", (f) => `${many(f.number("count") ?? 0, "more file")} changed without an event.`),
   "agent.committed": state("Commit", (f) => `${f.text("commit").slice(0, 10)}: omoi committed ${many(f.number("files") ?? 0, "file")} that the agent left uncommitted.`),
-  "agent.started": state("Started", (f) => [f.text("runtime"), f.text("model") === f.text("runtime") ? "" : f.text("model"), f.is("is_resuming") ? "continues an earlier session" : ""].filter((t) => t !== "").join(" · ") || "The agent started."),
+  "agent.started": state("Started", (f) => [f.text("runtime"), f.text("model") === f.text("runtime") ? "" : f.text("model"), f.is("is_resuming") ? "continues an earlier session" : "", takeover(f)].filter((t) => t !== "").join(" · ") || "The agent started."),
   "agent.completed": ended,
   "continuous.completed": ended,
   "agent.error": failure("Error"),
