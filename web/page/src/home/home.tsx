@@ -52,10 +52,22 @@ function ListOf({ search, counts, changes }: { search: HomeSearch; counts: Count
   const more = live.hasNextPage ? live : past;
   return (
     <>
-      <Sorted tasks={[...live.items, ...past.items]} counts={counts} group={search.group} more={mayLoadNext(more) ? () => void more.fetchNextPage() : undefined} />
+      <Sorted tasks={together(live.items, past.items)} counts={counts} group={search.group} more={mayLoadNext(more) ? () => void more.fetchNextPage() : undefined} />
       {more.isFetchNextPageError && <p className="notice bad" role="alert"><Text of={said(more.error)} /></p>}
     </>
   );
+}
+
+/** Lists that were read one after the other, without what an older one says of a task that moved between them. */
+export function together(...lists: Task[][]): Task[] {
+  const newest = new Map<string, Task>(), all = lists.flat();
+  for (const task of all) {
+    const other = newest.get(task.id);
+    if (other === undefined || Date.parse(other.updated_at) < Date.parse(task.updated_at)) {
+      newest.set(task.id, task);
+    }
+  }
+  return all.filter((task) => newest.get(task.id) === task);
 }
 
 /** Orders tasks, and keeps the order while a reader points at the list or moves in it. */
