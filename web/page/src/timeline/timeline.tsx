@@ -74,7 +74,8 @@ export function Timeline(props: TimelineProps): ReactNode {
       goTo(firstHit);
     }
   }, [find, firstHit, goTo]);
-  const failure = (by: 1 | -1): void => stepTo([...log.failures].sort((a, b) => a - b), log.rowOf(at), by, goTo);
+  const failures = useMemo(() => [...log.failures].sort((a, b) => a - b), [log, version]);
+  const failure = (by: 1 | -1): void => stepTo(failures, log.rowOf(at), by, goTo);
   useKeys((event, before) => {
     const keys: Record<string, (() => void) | undefined> = {
       G: () => setFollow(true), g: () => before === "g" && goTo(1), e: () => failure(1), E: () => failure(-1), n: () => step(1), N: () => step(-1), f: () => focus(event, "[data-find]"),
@@ -111,7 +112,7 @@ export function Timeline(props: TimelineProps): ReactNode {
         )}
       <div className="timeline-foot">
         <Completeness log={log} chosen={only !== undefined || tool !== undefined} />
-        {props.choose !== undefined && log.failures.size > 0 && <Failures count={log.failures.size} go={failure} />}
+        {props.choose !== undefined && failures.length > 0 && <Failures count={failures.length} place={failures.indexOf(log.rowOf(at)) + 1} go={failure} />}
         {props.choose !== undefined && <Tools {...props} choose={props.choose} hits={hits} at={log.rowOf(at)} step={step} goTo={goTo} />}
         {foot}
         <span className="grow" />
@@ -123,12 +124,12 @@ export function Timeline(props: TimelineProps): ReactNode {
   );
 }
 
-/** Goes from error to error. */
-function Failures({ count, go }: { count: number; go: (by: 1 | -1) => void }): ReactNode {
+/** Goes from error to error. place: the number of the error to which the reader went; 0: none. */
+function Failures({ count, place, go }: { count: number; place: number; go: (by: 1 | -1) => void }): ReactNode {
   return (
     <span className="steps-of">
       <button className="small" aria-label="Previous error" title="Previous error   E" onClick={() => go(-1)}>↑</button>
-      <span className="bad small">{many(count, "error")}</span>
+      <span className="bad small">{place > 0 && `${grouped(place)} of `}{many(count, "error")}</span>
       <button className="small" aria-label="Next error" title="Next error   e" onClick={() => go(1)}>↓</button>
     </span>
   );
