@@ -12,7 +12,7 @@ import { AttemptLog } from "../src/stream/store";
 import { Filter } from "../src/timeline/bar";
 import { cardOf, knownTypes, Outcome, type Card } from "../src/timeline/cards";
 import { Diff } from "../src/timeline/details";
-import { timeOf } from "../src/timeline/fields";
+import { inputText, timeOf } from "../src/timeline/fields";
 import { random } from "./random";
 
 const catalog = JSON.parse(readFileSync(new URL("../../../internal/event/catalog/catalog.json", import.meta.url), "utf8")) as
@@ -136,4 +136,10 @@ test("a time of another day has its date", () => {
   const shown = (at: string): string => renderToStaticMarkup(createElement(Clock, { at })).replace(/<[^>]*>/g, ""), today = new Date().toISOString();
   expect(shown(today)).toBe(clock(today));
   expect(shown("2020-02-03T12:00:00Z")).toBe(day("2020-02-03T12:00:00Z"));
+});
+
+test("the input of a tool keeps the lines of its texts", () => {
+  expect(inputText({ command: "go test ./...\nexit 1", timeout: 1000, env: null })).toBe("command:\ngo test ./...\nexit 1\ntimeout: 1000\nenv: ");
+  expect(inputText("ls")).toBe("ls");
+  expect(inputText(undefined)).toBe("");
 });

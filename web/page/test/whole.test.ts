@@ -41,7 +41,7 @@ test("a result that was cut is whole when the card is opened, at any depth", () 
 test("a field that was left out may be an object", () => {
   const of = event(1, "agent.tool_use", { tool: "Write", tool_use_id: "a" }, ["input"]);
   for (const text of ['{"file_path":"a.go"}', '{"file_path":"a.go', '{"file_path":"a.go\\', '{"file_path":"a.go\\u00']) { // whole, and cut
-    expect(drawn(of, [], { "s:1 /input": text }).open, text).toContain("&quot;file_path&quot;: &quot;a.go&quot;");
+    expect(drawn(of, [], { "s:1 /input": text }).open, text).toContain("file_path: a.go<");
   }
 });
 

@@ -6,7 +6,7 @@ import { Prose } from "../lib/prose";
 import { InSteps } from "../lib/steps";
 import { Text } from "../lib/text";
 import { Diff, Output } from "./details";
-import { about, Fields, output, senderOf, written } from "./fields";
+import { about, Fields, inputText, output, senderOf, written } from "./fields";
 
 /** Asks about an action that begins with a checkpoint. Undefined: the reader can do nothing here. */
 export const AskFrom = createContext<((asking: { verb: "rewind" | "fork"; checkpoint: string }) => void) | undefined>(undefined);
@@ -98,7 +98,7 @@ function ToolDetail({ input, done }: { input: unknown; done: Fields[] }): ReactN
   const size = cut?.number("tool_response_full_length") ?? cut?.number("result_full_length");
   return (
     <>
-      <Output of={written(input)} label="Input" />
+      <Output of={inputText(input)} label="Input" />
       {done.length === 0 ? <p className="muted small">No result yet.</p> : <Output of={longest === "" ? "(no output)" : longest} label="Result" />}
       {size !== undefined && <p className="muted small">Shortened: the whole result has {bytes(size)}.</p>}
     </>

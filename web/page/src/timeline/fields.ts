@@ -62,6 +62,17 @@ export function written(value: unknown): string {
   return typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value, null, 2);
 }
 
+/** The input of a tool call, field by field: a text keeps its lines. */
+export function inputText(input: unknown): string {
+  if (typeof input !== "object" || input === null) {
+    return written(input);
+  }
+  return Object.entries(input).map(([name, value]) => {
+    const text = written(value);
+    return `${name}:${text.includes("\n") ? "\n" : " "}${text}`;
+  }).join("\n");
+}
+
 /** What a tool call is about, in one line. */
 export function about(input: Fields): string {
   const named = input.text("command", "file_path", "path", "pattern", "query", "url", "description", "prompt", "skill");
