@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/scm"
@@ -11,9 +12,10 @@ import (
 )
 
 const (
-	tasksRefs = "refs/omoi/tasks/"
-	seenRefs  = "refs/omoi/heads/"
-	headsRefs = "refs/heads/"
+	tasksRefs  = "refs/omoi/tasks/"
+	seenRefs   = "refs/omoi/heads/"
+	headsRefs  = "refs/heads/"
+	remoteRefs = "refs/remotes/"
 )
 
 // EnsureBranch returns the branch of a task: the recorded one, restored if it was deleted, or a new one from the base
@@ -122,15 +124,26 @@ func (r *repository) newBranch(ctx context.Context, req scm.BranchRequest) (scm.
 // taken returns the names that a new branch must not have: local and remote branches, and recorded branches of tasks,
 // deleted ones too.
 func (r *repository) taken(ctx context.Context) ([]string, error) {
-	var all []string
-	for prefix, strip := range map[string]int{headsRefs: 2, "refs/remotes/": 3, seenRefs: 3} {
-		names, err := r.refs(ctx, prefix, strip)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, names...)
+	out, err := r.run(ctx, "for-each-ref", "--format=%(refname)", headsRefs, remoteRefs, seenRefs)
+	if err != nil {
+		return nil, fmt.Errorf("list the branches of %s: %w", r.path, err)
+	}
+	all := strings.Fields(out)
+	for i, ref := range all {
+		all[i] = branchOf(ref)
 	}
 	return all, nil
+}
+
+// branchOf returns the branch of a ref below [headsRefs], [seenRefs] or the refs of a remote, without the remote's name.
+func branchOf(ref string) string {
+	for _, prefix := range []string{headsRefs, seenRefs} {
+		if name, found := strings.CutPrefix(ref, prefix); found {
+			return name
+		}
+	}
+	_, name, _ := strings.Cut(strings.TrimPrefix(ref, remoteRefs), "/")
+	return name
 }
 
 // record creates ("create") or finds ("verify") the branch and records its task, in one transaction.
@@ -159,7 +172,10 @@ func (r *repository) start(ctx context.Context, req scm.BranchRequest) (string, 
 
 // source returns the head of the branch from.
 func (r *repository) source(ctx context.Context, from string) (string, error) {
-	name, err := r.baseBranch(ctx, from)
+	if from != "" {
+		return r.mustExist(ctx, from)
+	}
+	name, err := r.defaultBranch(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -171,25 +187,33 @@ func (r *repository) baseBranch(ctx context.Context, name string) (string, error
 	if name == "" {
 		return r.defaultBranch(ctx)
 	}
-	if err := r.mustExist(ctx, name); err != nil {
+	_, err := r.mustExist(ctx, name)
+	return name, err
+}
+
+// mustExist returns the commit of a branch; [task.CodeInvalid] for a branch that does not exist.
+func (r *repository) mustExist(ctx context.Context, branch string) (commit string, err error) {
+	if err := r.checkName(ctx, branch); err != nil {
 		return "", err
 	}
-	return name, nil
+	commit, err = r.resolve(ctx, headsRefs+branch)
+	if err == nil && commit == "" {
+		err = r.noBranch(branch)
+	}
+	return commit, err
 }
 
-// mustExist returns [task.CodeInvalid] for a branch that does not exist.
-func (r *repository) mustExist(ctx context.Context, branch string) error {
-	if err := r.checkName(ctx, branch); err != nil {
-		return err
-	}
-	commit, err := r.resolve(ctx, headsRefs+branch)
-	if err == nil && commit == "" {
-		return task.Invalid("branch", "Repository %s has no branch %q. Next: git -C %s branch --list", r.path, branch, r.path)
-	}
-	return err
+func (r *repository) noBranch(branch string) error {
+	return task.Invalid("branch", "Repository %s has no branch %q. Next: git -C %s branch --list", r.path, branch, r.path)
 }
+
+// usualName matches names that are legal by every rule of git check-ref-format.
+var usualName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*(/[A-Za-z0-9][A-Za-z0-9_-]*)*$`)
 
 func (r *repository) checkName(ctx context.Context, branch string) error {
+	if usualName.MatchString(branch) {
+		return nil
+	}
 	if strings.HasPrefix(branch, "-") {
 		return task.Invalid("branch", "%q is not a legal branch name.", branch)
 	}

@@ -169,8 +169,10 @@ func TestEnsureBranchBeginsAtTheDefaultBranch(t *testing.T) {
 	git(t, b.path, "update-ref", "refs/remotes/origin/mine", "mine")
 	git(t, b.path, "symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/mine")
 	require.Equal(t, mine, b.ensure("t3").Base, "the origin's default comes first")
+	git(t, b.path, "update-ref", "-d", "refs/remotes/origin/mine")
+	require.Equal(t, mine, b.ensure("t4").Base, "also if the origin's branch is not there")
 
-	req = b.request("t4")
+	req = b.request("t5")
 	req.From = "nowhere"
 	_, err = b.host.EnsureBranch(t.Context(), req)
 	requireCode(t, task.CodeInvalid, err)

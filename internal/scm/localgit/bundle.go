@@ -1,6 +1,7 @@
 package localgit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -8,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/scm"
-	"github.com/omoi-dev/omoi/internal/scm/gitproc"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -105,14 +105,11 @@ func (r *repository) forward(ctx context.Context, to *repository, branch, head, 
 	if head == "" {
 		return false, nil
 	}
-	if done, err = r.isAncestor(ctx, commit, head); done || err != nil {
-		return done, err
-	}
-	ahead, err := r.isAncestor(ctx, head, commit)
-	if err != nil {
-		return false, err
-	}
-	if !ahead {
+	lacks, missing, err := r.apart(ctx, head, commit)
+	switch {
+	case err != nil || missing == 0:
+		return err == nil, err
+	case lacks > 0:
 		return false, task.Errorf(task.CodeConflict, "Branch %s has commits that the agent does not have. Next: git -C %s log %s", branch, to.path, branch).
 			WithCause(scm.ErrMoved)
 	}
@@ -140,12 +137,16 @@ func (r *repository) refuseCheckedOut(ctx context.Context, branch string) error 
 	return nil
 }
 
-func (r *repository) isAncestor(ctx context.Context, older, newer string) (bool, error) {
-	_, err := r.run(ctx, "merge-base", "--is-ancestor", older, newer)
-	if err == nil || gitproc.ExitCode(err) == 1 {
-		return err == nil, nil
+// apart counts the commits that only the history of one has, and those that only the history of other has.
+func (r *repository) apart(ctx context.Context, one, other string) (onlyOne, onlyOther int, err error) {
+	out, err := r.run(ctx, "rev-list", "--left-right", "--count", one+"..."+other)
+	if err == nil {
+		_, err = fmt.Sscan(out, &onlyOne, &onlyOther)
 	}
-	return false, fmt.Errorf("compare %s with %s: %w", older, newer, err)
+	if err != nil {
+		return 0, 0, fmt.Errorf("compare %s with %s: %w", one, other, err)
+	}
+	return onlyOne, onlyOther, nil
 }
 
 // swap moves the branch from old, or creates it if old is empty, and records that omoi saw it at commit.
@@ -238,28 +239,22 @@ func (h *Host) Diff(ctx context.Context, repo scm.Repo, base, branch string, w i
 func (h *Host) compare(ctx context.Context, repo scm.Repo, base, branch string) (*repository, string, error) {
 	r, err := h.open(ctx, repo)
 	if err == nil {
-		err = r.mustExist(ctx, branch)
+		err = r.checkName(ctx, branch)
+	}
+	if err == nil && base == "" {
+		base, err = r.defaultBranch(ctx)
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	from, err := r.point(ctx, base)
-	return r, from, err
-}
-
-// point returns the commit of a branch or commit ID; of the default branch if name is empty. An unknown name is
-// [task.CodeInvalid].
-func (r *repository) point(ctx context.Context, name string) (_ string, err error) {
-	if name == "" {
-		if name, err = r.defaultBranch(ctx); err != nil {
-			return "", err
-		}
+	found, err := r.resolveAll(ctx, headsRefs+branch, headsRefs+base, base)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case found[0] == "":
+		return nil, "", r.noBranch(branch)
+	case found[1]+found[2] == "":
+		return nil, "", task.Invalid("base", "Repository %s has neither a branch nor a commit %q.", r.path, base)
 	}
-	for _, ref := range []string{headsRefs + name, name} {
-		commit, err := r.resolve(ctx, ref)
-		if commit != "" || err != nil {
-			return commit, err
-		}
-	}
-	return "", task.Invalid("base", "Repository %s has neither a branch nor a commit %q.", r.path, name)
+	return r, cmp.Or(found[1], found[2]), nil
 }

@@ -54,9 +54,14 @@ func TestFaultsOfTheHost_AreTriedAgain(t *testing.T) {
 	b.commit(work, "a.txt", "a")
 	bundle, err := io.ReadAll(b.bundle(work, branch.Name))
 	require.NoError(t, err)
+	git(t, b.path, "symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/gone")
 	actions := map[string]func(h *localgit.Host) error{
 		"push": func(h *localgit.Host) error {
 			_, err := h.Push(t.Context(), b.repo, branch.Name, bytes.NewReader(bundle))
+			return err
+		},
+		"odd": func(h *localgit.Host) error { // a name that only git knows to be legal
+			_, err := h.Push(t.Context(), b.repo, "feature/v1.2", bytes.NewReader(bundle))
 			return err
 		},
 		"rescue": func(h *localgit.Host) error {
@@ -72,7 +77,7 @@ func TestFaultsOfTheHost_AreTriedAgain(t *testing.T) {
 	}
 	for _, c := range []struct{ action, verb, script string }{
 		{"push", "rev-parse", killed},
-		{"push", "check-ref-format", killed},
+		{"odd", "check-ref-format", killed},
 		{"push", "bundle", killed},
 		{"push", "bundle", full},
 		{"push", "fetch", killed},
@@ -86,6 +91,7 @@ func TestFaultsOfTheHost_AreTriedAgain(t *testing.T) {
 		{"bundle", "bundle", killed},
 		{"bundle", "bundle", full},
 		{"check", "rev-parse", killed},
+		{"check", "for-each-ref", killed},
 		{"check", "symbolic-ref", killed},
 		{"branch", "merge-base", killed},
 		{"branch", "update-ref", locked},

@@ -48,6 +48,7 @@ type repository struct {
 	path    string // requested path without symbolic links
 	dir     string // git directory that all worktrees share
 	objects string // object directory
+	format  string // object format: sha1 or sha256
 	bare    bool
 	owner   *syscall.Credential // nil: omoi's own user
 }

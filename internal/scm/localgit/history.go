@@ -21,7 +21,7 @@ func (h *Host) Bundle(ctx context.Context, repo scm.Repo, branch, base string, w
 	if err != nil {
 		return err
 	}
-	if err := r.mustExist(ctx, branch); err != nil {
+	if _, err := r.mustExist(ctx, branch); err != nil {
 		return err
 	}
 	if err := r.mustBeWhole(ctx); err != nil {

@@ -127,7 +127,7 @@ func (h *Host) git() (string, error) {
 // discover asks git for the repository at exactly this path. GIT_CEILING_DIRECTORIES keeps git from searching parent
 // folders.
 func (r *repository) discover(ctx context.Context) error {
-	args := []string{"rev-parse", "--is-bare-repository", "--path-format=absolute", "--git-common-dir"}
+	args := []string{"rev-parse", "--is-bare-repository", "--show-object-format", "--path-format=absolute", "--git-common-dir"}
 	cmd := command(ctx, r.git, append(append(settings(r.owner), "-C", r.path), args...), r.owner)
 	cmd.Env = append(cmd.Env, "GIT_CEILING_DIRECTORIES="+filepath.Dir(r.path))
 	var out strings.Builder
@@ -136,8 +136,9 @@ func (r *repository) discover(ctx context.Context) error {
 	} else if err != nil {
 		return r.notFound(err)
 	}
-	bare, dir, _ := strings.Cut(strings.TrimSuffix(out.String(), "\n"), "\n") // the path may hold line breaks
-	r.dir, r.objects, r.bare = dir, filepath.Join(dir, "objects"), bare == "true"
+	bare, rest, _ := strings.Cut(strings.TrimSuffix(out.String(), "\n"), "\n")
+	r.format, r.dir, _ = strings.Cut(rest, "\n") // the path may hold line breaks
+	r.objects, r.bare = filepath.Join(r.dir, "objects"), bare == "true"
 	return nil
 }
 
@@ -185,15 +186,6 @@ func plain(err error) string {
 	return err.Error()
 }
 
-// refs returns the refs below prefix without their first strip components.
-func (r *repository) refs(ctx context.Context, prefix string, strip int) ([]string, error) {
-	out, err := r.run(ctx, "for-each-ref", fmt.Sprintf("--format=%%(refname:lstrip=%d)", strip), prefix)
-	if err != nil {
-		return nil, fmt.Errorf("list %s of %s: %w", prefix, r.path, err)
-	}
-	return strings.Fields(out), nil
-}
-
 // resolve returns the commit at ref; empty if there is none.
 func (r *repository) resolve(ctx context.Context, ref string) (string, error) {
 	commit, err := r.run(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", ref+"^{commit}")
@@ -206,25 +198,38 @@ func (r *repository) resolve(ctx context.Context, ref string) (string, error) {
 	return "", fmt.Errorf("resolve %s in %s: %w", ref, r.path, err)
 }
 
+// resolveAll returns the commits at names; empty where there is none.
+func (r *repository) resolveAll(ctx context.Context, names ...string) ([]string, error) {
+	var in, out strings.Builder
+	for _, name := range names {
+		in.WriteString(strings.ReplaceAll(name, "\n", "?") + "^{commit}\n") // no name has a question mark or a line break
+	}
+	if err := r.pipe(ctx, stdio{in: strings.NewReader(in.String()), out: &out}, "cat-file", "--batch-check=%(objectname)"); err != nil {
+		return nil, fmt.Errorf("resolve %s in %s: %w", strings.Join(names, ", "), r.path, err)
+	}
+	commits := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	for i, commit := range commits {
+		if !scm.IsCommit(commit) {
+			commits[i] = "" // "<name> missing" or "<name> ambiguous"
+		}
+	}
+	if len(commits) != len(names) {
+		return nil, fmt.Errorf("resolve %s in %s: %d answers", strings.Join(names, ", "), r.path, len(commits))
+	}
+	return commits, nil
+}
+
 // defaultBranch returns where task branches start: the default branch of the origin; else HEAD if it has a usual name
 // or the repository is bare; else the first existing usual name; else HEAD. A user's feature branch is HEAD by chance,
 // so it comes last.
 func (r *repository) defaultBranch(ctx context.Context) (string, error) {
-	branches, err := r.refs(ctx, headsRefs, 2)
+	branches, head, origin, err := r.branches(ctx)
 	if err != nil {
 		return "", err
 	}
 	if len(branches) == 0 {
 		return "", task.Invalid("repo", "Repository %s has no commits yet. Next: git -C %s commit --allow-empty -m \"Start\"",
 			r.path, scm.Quoted(r.path))
-	}
-	head, err := r.symbolic(ctx, "HEAD", headsRefs)
-	if err != nil {
-		return "", err
-	}
-	origin, err := r.symbolic(ctx, "refs/remotes/origin/HEAD", "refs/remotes/origin/")
-	if err != nil {
-		return "", err
 	}
 	choices := []string{origin}
 	if r.bare || slices.Contains(scm.UsualBranches(), head) {
@@ -239,12 +244,45 @@ func (r *repository) defaultBranch(ctx context.Context) (string, error) {
 	return branches[0], nil
 }
 
-// symbolic returns the branch that a symbolic ref names; empty if none.
-func (r *repository) symbolic(ctx context.Context, ref, prefix string) (string, error) {
-	target, err := r.run(ctx, "symbolic-ref", "--quiet", ref)
-	if cutShort(err) {
-		return "", fmt.Errorf("read %s of %s: %w", ref, r.path, err)
+const (
+	originRefs = "refs/remotes/origin/"
+	originHead = originRefs + "HEAD"
+)
+
+// branches returns the local branches, that at which HEAD is, and the default branch of the origin; empty if none.
+func (r *repository) branches(ctx context.Context) (all []string, head, origin string, err error) {
+	out, err := r.run(ctx, "for-each-ref", "--format=%(refname) %(HEAD) %(symref)", headsRefs, originHead)
+	if err != nil {
+		return nil, "", "", fmt.Errorf("list the branches of %s: %w", r.path, err)
 	}
-	name, _ := strings.CutPrefix(target, prefix)
-	return name, nil
+	for line := range strings.Lines(out) {
+		ref, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		name, local := strings.CutPrefix(ref, headsRefs)
+		switch {
+		case ref == originHead:
+			origin = strings.TrimPrefix(strings.TrimSpace(rest), originRefs)
+		case local:
+			all = append(all, name)
+		}
+		if local && strings.HasPrefix(rest, "*") {
+			head = name
+		}
+	}
+	if origin == "" {
+		origin, err = r.dangling(ctx)
+	}
+	return all, head, origin, err
+}
+
+// dangling returns the default branch of the origin if the repository lacks that branch of the origin: git for-each-ref leaves
+// it out then. A symbolic ref is a file.
+func (r *repository) dangling(ctx context.Context) (string, error) {
+	if _, err := os.Lstat(filepath.Join(r.dir, originHead)); err != nil {
+		return "", nil //nolint:nilerr // the usual case, and cheaper than a git command
+	}
+	target, err := r.run(ctx, "symbolic-ref", "--quiet", originHead)
+	if cutShort(err) {
+		return "", fmt.Errorf("read %s of %s: %w", originHead, r.path, err)
+	}
+	return strings.TrimPrefix(target, originRefs), nil
 }

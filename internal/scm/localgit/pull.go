@@ -23,7 +23,7 @@ func (h *Host) EnsurePull(ctx context.Context, repo scm.Repo, pull scm.PullReque
 	if err != nil {
 		return scm.PullRequest{}, err
 	}
-	if err := r.mustExist(ctx, pull.Head); err != nil {
+	if _, err := r.mustExist(ctx, pull.Head); err != nil {
 		return scm.PullRequest{}, err
 	}
 	if pull.Base, err = r.baseBranch(ctx, pull.Base); err != nil {

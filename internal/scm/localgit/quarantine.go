@@ -33,23 +33,19 @@ func (h *Host) throwAway(ctx context.Context, r *repository) (*throwAway, error)
 		return nil, task.Errorf(task.CodeUnavailable, "Cannot create a temporary folder for a copy of %s.", r.path).WithCause(err)
 	}
 	dir := filepath.Join(folder, "q.git")
-	q := &throwAway{folder: folder, repository: &repository{git: r.git, path: folder, dir: dir, objects: filepath.Join(dir, "objects"), owner: r.owner}}
-	if err := q.begin(ctx, r); err != nil {
+	q := &throwAway{folder: folder, repository: &repository{git: r.git, path: folder, dir: dir, objects: filepath.Join(dir, "objects"), format: r.format, owner: r.owner}}
+	if err := q.begin(ctx); err != nil {
 		q.remove()
 		return nil, fmt.Errorf("copy %s: %w", r.path, err)
 	}
 	return q, nil
 }
 
-func (q *throwAway) begin(ctx context.Context, r *repository) error {
+func (q *throwAway) begin(ctx context.Context) error {
 	if err := q.give(q.folder); err != nil {
 		return err
 	}
-	format, err := r.run(ctx, "rev-parse", "--show-object-format")
-	if err != nil {
-		return err
-	}
-	_, err = q.run(ctx, "init", "--quiet", "--bare", "--template=", "--object-format="+format)
+	_, err := q.run(ctx, "init", "--quiet", "--bare", "--template=", "--object-format="+q.format)
 	return err
 }
 
