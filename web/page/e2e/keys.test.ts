@@ -153,6 +153,7 @@ const checks: Record<string, (page: Page) => Promise<void>> = {
   },
   "e, E: next error, previous error": async (page) => {
     await timeline(page);
+    await page.getByRole("button", { name: "Next error" }).waitFor(); // the outline of the attempt is loaded
     const at = (): Promise<number> => page.locator("article:has(.event.chosen)").getAttribute("aria-posinset").then(Number);
     await press(page, "e");
     await chosen(page, "exit 3");
