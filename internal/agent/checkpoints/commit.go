@@ -117,7 +117,7 @@ func (t *taker) readIndex(ctx context.Context, at head) (string, error) {
 		return "", fmt.Errorf("copy the index: %w", err)
 	}
 	tree, err := git.Run(ctx, "write-tree", "--missing-ok")
-	head, _ := git.Run(ctx, "rev-parse", "--verify", "--quiet", at.commit+"^{tree}")
+	head, _ := t.tracker.TreeOf(ctx, at.commit)
 	if err != nil || tree == head {
 		return "", err
 	}

@@ -3,6 +3,7 @@ package checkpoints
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -148,25 +149,41 @@ func (t *taker) stateTree(ctx context.Context, files map[string][]byte) (string,
 	if len(files) == 0 {
 		return "", nil
 	}
-	git := t.ownIndex("index.state")
-	_ = os.Remove(git.Index)
+	if refs, found := files[refsName]; found && len(files) == 1 { // the usual case, without a git process
+		return t.refsTree(ctx, string(refs))
+	}
 	var info bytes.Buffer
 	for name, content := range files {
-		var id bytes.Buffer
-		if err := git.Stream(ctx, bytes.NewReader(content), &id, "hash-object", "-w", "--stdin"); err != nil {
+		id, err := t.tracker.Store(ctx, "blob", string(content))
+		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&info, "100644 %s\t%s\x00", strings.TrimSpace(id.String()), name)
+		fmt.Fprintf(&info, "100644 %s\t%s\x00", id, name)
 	}
 	for entry := range bytes.SplitSeq(files[stagesName], []byte{0}) {
 		if mode, id, ok := staged(string(entry)); ok {
 			fmt.Fprintf(&info, "%s %s\t%s/%s\x00", mode, id, stagedName, id)
 		}
 	}
+	git := t.ownIndex("index.state")
+	_ = os.Remove(git.Index)
 	if err := git.Stream(ctx, &info, nil, "update-index", "-z", "--index-info"); err != nil {
 		return "", err
 	}
 	return git.Run(ctx, "write-tree", "--missing-ok")
+}
+
+// refsTree writes a tree that has the refs only.
+func (t *taker) refsTree(ctx context.Context, refs string) (string, error) {
+	blob, err := t.tracker.Store(ctx, "blob", refs)
+	if err != nil {
+		return "", err
+	}
+	id, err := hex.DecodeString(blob)
+	if err != nil {
+		return "", fmt.Errorf("object %s: %w", blob, err)
+	}
+	return t.tracker.Store(ctx, "tree", "100644 "+refsName+"\x00"+string(id))
 }
 
 // staged reads "<mode> <id> <stage>\t<path>" of a file or link.

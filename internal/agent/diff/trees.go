@@ -166,6 +166,9 @@ func (b *bounded) Write(p []byte) (int, error) {
 // Names returns the paths that differ between two tree objects, and the number of changes. Deleted paths are not
 // listed; a rename counts once, with its new path.
 func Names(ctx context.Context, git gitcmd.Git, from, to string) (paths []string, total int, err error) {
+	if from == to {
+		return nil, 0, nil
+	}
 	var raw bytes.Buffer
 	err = git.Stream(ctx, nil, &raw, "diff-tree", "-r", "-M", "-l2000", "--raw", "-z", "--no-ext-diff", from, to)
 	if err != nil {

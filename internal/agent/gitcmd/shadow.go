@@ -29,6 +29,7 @@ type Shadow struct {
 	Own bool // the work tree has its own repository
 
 	work     string
+	index    string // path of the index of the workspace's repository; empty: none
 	exclude  string // path of the list of paths that the workspace's repository ignores; empty: none
 	caps     Caps
 	patience time.Duration // timeout of all checks of repositories inside the work tree together
@@ -91,7 +92,7 @@ func (o Opening) Open(ctx context.Context) (*Shadow, error) {
 			Dir: o.Work, GitDir: o.Dir, WorkTree: o.Work, Index: filepath.Join(o.Dir, "index"),
 			Timeout: 4 * o.Timeout, Late: o.Late, Pipes: &Pipes{top: o.Work},
 		},
-		Own: own.objects != "", work: o.Work, exclude: own.exclude, caps: o.Caps.WithDefaults(), patience: cmp.Or(o.Timeout, 20*time.Second),
+		Own: own.objects != "", work: o.Work, index: own.index, exclude: own.exclude, caps: o.Caps.WithDefaults(), patience: cmp.Or(o.Timeout, 20*time.Second),
 	}
 	if _, err := os.Stat(filepath.Join(o.Dir, "HEAD")); err != nil {
 		init := Git{Dir: filepath.Dir(o.Dir), Index: s.Index}
@@ -107,26 +108,27 @@ func (o Opening) Open(ctx context.Context) (*Shadow, error) {
 
 // own has the parts of the work tree's own repository that a shadow uses.
 type own struct {
-	objects, exclude, shallow string // paths; empty without a repository
-	format                    string // object format: sha1 or sha256
+	objects, exclude, shallow, index string // paths; empty without a repository
+
+	format string // object format: sha1 or sha256
 }
 
-// own queries the repository of the work tree, and not that of a folder above it. own uses one git process for four
+// own queries the repository of the work tree, and not that of a folder above it. own uses one git process for five
 // values, because it runs for every sandbox. The paths are relative, because that of the work tree may contain line
 // breaks.
 func (o Opening) own(ctx context.Context) own {
 	look := Repository(o.Work)
 	look.Timeout, look.Late = o.Timeout, o.Late
 	text, err := look.Run(ctx, "rev-parse", "--path-format=relative",
-		"--git-path", "objects", "--git-path", "info/exclude", "--git-path", "shallow", "--show-object-format")
+		"--git-path", "objects", "--git-path", "info/exclude", "--git-path", "shallow", "--git-path", "index", "--show-object-format")
 	work, linkErr := filepath.EvalSymlinks(o.Work)
 	lines := strings.Split(text, "\n")
-	if err != nil || linkErr != nil || len(lines) != 4 {
+	if err != nil || linkErr != nil || len(lines) != 5 {
 		return own{format: "sha1"}
 	}
 	return own{
 		objects: filepath.Join(work, lines[0]), exclude: filepath.Join(work, lines[1]), shallow: filepath.Join(work, lines[2]),
-		format: lines[3],
+		index: filepath.Join(work, lines[3]), format: lines[4],
 	}
 }
 
@@ -199,11 +201,10 @@ func ReadSmall(path string) ([]byte, bool) {
 // Seed copies the workspace's own index. Its file times save git from reading every file. Seed reads files with other times, for
 // example those that a setup step touched. Use it before the agent works.
 func (s *Shadow) Seed(ctx context.Context) {
-	from, err := Repository(s.work).Run(ctx, "rev-parse", "--path-format=absolute", "--git-path", "index")
-	if err != nil {
+	if s.index == "" {
 		return
 	}
-	s.seed(from)
+	s.seed(s.index)
 	_, _ = s.Run(ctx, "update-index", "-q", "--refresh") // its exit code reports changed files
 }
 
@@ -247,11 +248,11 @@ func (s *Shadow) KeepBytes() error {
 // Take updates the index from the work tree, without ignored files, and returns its tree.
 func (s *Shadow) Take(ctx context.Context) (Snapshot, error) {
 	_ = os.Remove(s.Index + ".lock")
-	names, err := s.changes(ctx)
+	names, recorded, err := s.changes(ctx)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	links, err := s.links(ctx)
+	links, err := s.links(ctx, recorded)
 	if err != nil {
 		return Snapshot{}, err
 	}
@@ -272,15 +273,33 @@ func (s *Shadow) Take(ctx context.Context) (Snapshot, error) {
 	return snap, err
 }
 
-// changes returns the paths of files that differ from the index or that it lacks, each with a zero byte. Two processes take half the time
-// of one, since each looks at all files or folders.
-func (s *Shadow) changes(ctx context.Context) ([]byte, error) {
+// changes returns the paths of files that differ from the index or that it lacks, each with a zero byte, and the links that the index
+// records. Two processes take half the time of one, since each looks at all files or folders.
+func (s *Shadow) changes(ctx context.Context) (names []byte, recorded map[string]string, err error) {
 	var tracked, others bytes.Buffer
 	both, ctx := errgroup.WithContext(ctx)
-	both.Go(func() error { return s.Stream(ctx, nil, &tracked, "ls-files", "-z", "--modified", "--deleted") })
+	both.Go(func() error {
+		return s.Stream(ctx, nil, &tracked, "ls-files", "-z", "-t", "--stage", "--modified", "--deleted")
+	})
 	both.Go(func() error { return s.Stream(ctx, nil, &others, "ls-files", "-z", "--others", "--exclude-standard") })
-	err := both.Wait()
-	return append(tracked.Bytes(), others.Bytes()...), err
+	err = both.Wait()
+	names, recorded = changed(tracked.Bytes())
+	return append(names, others.Bytes()...), recorded, err
+}
+
+// changed reads entries "<tag> <mode> <id> <stage>\t<path>": C and R are changed and deleted files, other tags are of the index.
+func changed(tracked []byte) (names []byte, recorded map[string]string) {
+	recorded = map[string]string{}
+	for entry := range bytes.SplitSeq(tracked, []byte{0}) {
+		switch tag, file, _ := bytes.Cut(entry, []byte(" ")); string(tag) {
+		case "C", "R":
+			_, path, _ := bytes.Cut(file, []byte("\t"))
+			names = append(append(names, path...), 0)
+		default:
+			record(recorded, file)
+		}
+	}
+	return names, recorded
 }
 
 // choose selects the files of a snapshot. Files that are too large or unreadable are left out. Files of inner

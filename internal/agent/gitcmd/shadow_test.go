@@ -125,8 +125,7 @@ func TestOfWorkspace_FolderInPlaceOfFile(t *testing.T) {
 		require.NoError(t, os.Mkdir(filepath.Join(work, name), 0o755))
 	}
 	write(t, work, "a/below", "3\n")
-	s, err := gitcmd.OfWorkspace(t.Context(), work, filepath.Join(t.TempDir(), "index"))
-	require.NoError(t, err)
+	s := gitcmd.OfWorkspace(work, filepath.Join(work, ".git", "index"), filepath.Join(t.TempDir(), "index"))
 	snap, err := s.Take(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, snap.Skipped)

@@ -38,14 +38,10 @@ func (l link) lost(path string) string {
 	return fmt.Sprintf("%q is a separate repository: commits on its branches, tags or in its stash exist in no other known repository and are lost", path)
 }
 
-// links returns the folders of recorded links that contain work or commits of their own.
-func (s *Shadow) links(ctx context.Context) (map[string]link, error) {
-	if !s.caps.Inner {
+// links returns the folders of the links that the index records, and that contain work or commits of their own.
+func (s *Shadow) links(ctx context.Context, recorded map[string]string) (map[string]link, error) {
+	if !s.caps.Inner || len(recorded) == 0 {
 		return nil, nil //nolint:nilnil // inner repositories are not included
-	}
-	recorded, err := s.recorded(ctx, "ls-files", "-z", "--stage")
-	if err != nil || len(recorded) == 0 {
-		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
@@ -72,12 +68,17 @@ func (s *Shadow) recorded(ctx context.Context, list ...string) (map[string]strin
 	}
 	commits := map[string]string{}
 	for entry := range bytes.SplitSeq(all.Bytes(), []byte{0}) {
-		if link, ok := bytes.CutPrefix(entry, []byte("160000 ")); ok {
-			kind, path, _ := strings.Cut(strings.TrimPrefix(string(link), "commit "), "\t")
-			commits[path], _, _ = strings.Cut(kind, " ")
-		}
+		record(commits, entry)
 	}
 	return commits, nil
+}
+
+// record adds the commit of an entry of ls-files --stage or ls-tree by its path, if the entry is a link.
+func record(commits map[string]string, entry []byte) {
+	if link, ok := bytes.CutPrefix(entry, []byte("160000 ")); ok {
+		kind, path, _ := strings.Cut(strings.TrimPrefix(string(link), "commit "), "\t")
+		commits[path], _, _ = strings.Cut(kind, " ")
+	}
 }
 
 // named returns the paths in .gitmodules, which other clones can fill.
@@ -241,7 +242,11 @@ func (i inside) changed(ctx context.Context, r repository, l *link) bool {
 	if err != nil || differs {
 		return true
 	}
-	links, err := inner.links(ctx)
+	recorded, err := inner.recorded(ctx, "ls-files", "-z", "--stage")
+	if err != nil {
+		return true
+	}
+	links, err := inner.links(ctx, recorded)
 	for _, one := range links {
 		l.loose = l.loose || one.loose || one.alone
 		differs = differs || one.work

@@ -39,15 +39,16 @@ func (k *Keeper) Find(ctx context.Context) *Found {
 }
 
 func (k *Keeper) find(ctx context.Context) (*Found, error) {
-	git := gitcmd.Repository(k.Work)
-	f := &Found{head: git.Commit(ctx, "HEAD"), Obstacle: k.obstacle(ctx, git), LeftOut: []string{}}
-	if f.head == "" {
-		return nil, errors.New("no commit is checked out")
-	}
-	s, snap, err := k.take(ctx, f.head)
+	at, err := k.checkedOut(ctx)
 	if err != nil {
 		return nil, err
 	}
+	f := &Found{head: at.commit, Obstacle: k.obstacle(ctx, at), LeftOut: []string{}}
+	s, snap, err := k.take(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	f.tree = snap.Tree
 	f.LeftOut = append(f.LeftOut, snap.Skipped...)
 	if err := errors.Join(k.dropSetup(ctx, s, f), f.submodules(ctx, s)); err != nil {
 		return nil, err
@@ -57,17 +58,32 @@ func (k *Keeper) find(ctx context.Context) (*Found, error) {
 			f.Bytes += info.Size()
 		}
 	}
-	f.tree, err = s.Run(ctx, "write-tree", "--missing-ok")
-	return f, err
+	return f, nil
+}
+
+// checkout is what is checked out in the workspace.
+type checkout struct {
+	commit, ref   string // the ref of a detached HEAD is HEAD
+	folder, index string // paths of the Git folder and the index
+}
+
+// checkedOut reads what is checked out, in one git process. The paths that git prints are relative, because that of the workspace may
+// contain line breaks.
+func (k *Keeper) checkedOut(ctx context.Context) (checkout, error) {
+	text, err := gitcmd.Repository(k.Work).Run(ctx, "rev-parse", "--path-format=relative", "--git-dir", "--git-path", "index",
+		"HEAD^{commit}", "--symbolic-full-name", "HEAD")
+	lines := strings.Split(text, "\n")
+	if err != nil || len(lines) != 4 {
+		return checkout{}, errors.Join(errors.New("no commit is checked out"), err)
+	}
+	work, err := filepath.EvalSymlinks(k.Work)
+	return checkout{folder: filepath.Join(work, lines[0]), index: filepath.Join(work, lines[1]), commit: lines[2], ref: lines[3]}, err
 }
 
 // take brings a copy of the index up to the work tree.
-func (k *Keeper) take(ctx context.Context, head string) (*gitcmd.Shadow, gitcmd.Snapshot, error) {
-	s, err := gitcmd.OfWorkspace(ctx, k.Work, k.path("leftovers.index"))
-	if err == nil {
-		err = s.Begin(ctx, head)
-	}
-	if err != nil {
+func (k *Keeper) take(ctx context.Context, at checkout) (*gitcmd.Shadow, gitcmd.Snapshot, error) {
+	s := gitcmd.OfWorkspace(k.Work, at.index, k.path("leftovers.index"))
+	if err := s.Begin(ctx, at.commit); err != nil {
 		return nil, gitcmd.Snapshot{}, err
 	}
 	snap, err := s.Take(ctx)
@@ -75,19 +91,17 @@ func (k *Keeper) take(ctx context.Context, head string) (*gitcmd.Shadow, gitcmd.
 }
 
 // obstacle returns why nothing may be committed: the result would be half a merge, or on another branch.
-func (k *Keeper) obstacle(ctx context.Context, git gitcmd.Git) string {
-	ref, _ := git.Run(ctx, "symbolic-ref", "--quiet", "HEAD")
-	unmerged, _ := git.Run(ctx, "ls-files", "--unmerged")
-	folder, _ := git.Run(ctx, "rev-parse", "--absolute-git-dir")
+func (k *Keeper) obstacle(ctx context.Context, at checkout) string {
+	unmerged, _ := gitcmd.Repository(k.Work).Run(ctx, "ls-files", "--unmerged")
 	switch {
-	case gitcmd.Unfinished(folder):
+	case gitcmd.Unfinished(at.folder):
 		return "a merge, rebase or similar operation is unfinished"
 	case unmerged != "":
 		return "files have unresolved conflicts"
-	case ref == "":
+	case at.ref == "HEAD":
 		return "HEAD is detached from the branch " + k.Repo.Branch
-	case ref != "refs/heads/"+k.Repo.Branch:
-		return "the branch " + strings.TrimPrefix(ref, "refs/heads/") + " is checked out instead of " + k.Repo.Branch
+	case at.ref != "refs/heads/"+k.Repo.Branch:
+		return "the branch " + strings.TrimPrefix(at.ref, "refs/heads/") + " is checked out instead of " + k.Repo.Branch
 	}
 	return ""
 }
@@ -117,12 +131,16 @@ func (k *Keeper) AfterRestore(ctx context.Context) error {
 
 // note writes how the files differ from the head.
 func (k *Keeper) note(ctx context.Context, name string) error {
-	s, _, err := k.take(ctx, "HEAD")
+	at, err := k.checkedOut(ctx)
+	if err != nil {
+		return err
+	}
+	s, _, err := k.take(ctx, at)
 	if err != nil {
 		return err
 	}
 	var changes bytes.Buffer
-	if err := s.Stream(ctx, nil, &changes, "diff-index", "--cached", "--raw", "-z", "--no-renames", "HEAD"); err != nil {
+	if err := s.Stream(ctx, nil, &changes, "diff-index", "--cached", "--raw", "-z", "--no-renames", at.commit); err != nil {
 		return err
 	}
 	if err := os.WriteFile(k.path(name), changes.Bytes(), 0o600); err != nil {
@@ -161,7 +179,11 @@ func (k *Keeper) dropSetup(ctx context.Context, s *gitcmd.Shadow, f *Found) erro
 	if back.Len() == 0 {
 		return nil
 	}
-	return s.Stream(ctx, &back, nil, "update-index", "-z", "--index-info")
+	err := s.Stream(ctx, &back, nil, "update-index", "-z", "--index-info")
+	if err == nil {
+		f.tree, err = s.Run(ctx, "write-tree", "--missing-ok")
+	}
+	return err
 }
 
 // maxLeftOut is how many changes that are left out are named, as of a [gitcmd.Snapshot].

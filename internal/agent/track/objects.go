@@ -126,6 +126,17 @@ func (t *Tracker) Store(ctx context.Context, kind, content string) (string, erro
 	return t.objects.store(kind, int64(len(content)), strings.NewReader(content), "")
 }
 
+// TreeOf returns the tree of a commit.
+func (t *Tracker) TreeOf(ctx context.Context, commit string) (string, error) {
+	if err := t.lock(ctx); err != nil {
+		return "", err
+	}
+	defer t.unlock()
+	content, err := t.objects.load(ctx, commit)
+	first, _, _ := strings.Cut(content, "\n")
+	return strings.TrimPrefix(first, "tree "), err
+}
+
 // copy writes an object with its header and returns its ID.
 func (o *objects) copy(to io.Writer, kind string, size int64, content io.Reader) (id string, err error) {
 	sum := o.hash()

@@ -31,14 +31,24 @@ func Prepare(ctx context.Context, dir, work string, repo *agentconfig.Repo) erro
 	if !gitcmd.Available() {
 		return task.Errorf(task.CodeUnavailable, "git is not installed in the sandbox")
 	}
-	if _, err := gitcmd.Repository(work).Run(ctx, "rev-parse", "--verify", "--quiet", "HEAD"); err == nil {
+	if prepared(ctx, work) {
 		return nil
 	}
 	origin := filepath.Join(dir, OriginName)
-	if err := makeOrigin(ctx, origin, repo); err != nil {
+	format, err := makeOrigin(ctx, origin, repo)
+	if err != nil {
 		return err
 	}
-	return checkout(ctx, origin, work, repo)
+	return checkout(ctx, origin, work, format, repo)
+}
+
+// prepared reports whether a commit is checked out.
+func prepared(ctx context.Context, work string) bool {
+	if entries, err := os.ReadDir(work); err == nil && len(entries) == 0 { // the usual case, and cheaper than a git command
+		return false
+	}
+	_, err := gitcmd.Repository(work).Run(ctx, "rev-parse", "--verify", "--quiet", "HEAD")
+	return err == nil
 }
 
 // Clear removes all that is in the workspace. The folder stays, because it may be a mount point.
@@ -55,25 +65,32 @@ func Clear(work string) error {
 	return nil
 }
 
-// makeOrigin clones the bundle under another name and renames the clone, so that an incomplete clone is never used.
-func makeOrigin(ctx context.Context, origin string, repo *agentconfig.Repo) error {
+// makeOrigin clones the bundle under another name and renames the clone, so that an incomplete clone is never used. It returns the
+// object format.
+func makeOrigin(ctx context.Context, origin string, repo *agentconfig.Repo) (format string, err error) {
 	if _, err := os.Stat(origin); err == nil {
-		return nil
+		return gitcmd.Git{Dir: origin}.Run(ctx, "rev-parse", "--show-object-format")
 	}
 	bundle := cmp.Or(repo.Bundle, agentconfig.InBundle)
 	if _, err := os.Stat(bundle); err != nil {
-		return fmt.Errorf("find the repository's bundle: %w", err)
+		return "", fmt.Errorf("find the repository's bundle: %w", err)
 	}
-	git := gitcmd.Git{Dir: filepath.Dir(origin)}
-	says, err := headOf(ctx, git, bundle)
-	if err != nil {
-		return err
+	says, err := headOf(ctx, gitcmd.Git{Dir: filepath.Dir(origin)}, bundle)
+	if err == nil {
+		err = says.clone(ctx, bundle, origin, repo.Branch)
 	}
+	return says.format, err
+}
+
+// clone makes the origin of a bundle, with the branch as its HEAD.
+func (says head) clone(ctx context.Context, bundle, origin, branch string) error {
 	half := origin + ".half"
 	if err := os.RemoveAll(half); err != nil {
 		return fmt.Errorf("remove incomplete clone: %w", err)
 	}
-	if _, err := git.Run(ctx, "init", "--quiet", "--bare", "--template=", "--object-format="+says.format, half); err != nil {
+	git := gitcmd.Git{Dir: filepath.Dir(origin)}
+	args := []string{"init", "--quiet", "--bare", "--template=", "--object-format=" + says.format, "--initial-branch=" + branch, half}
+	if _, err := git.Run(ctx, args...); err != nil {
 		return err
 	}
 	if says.cuts != "" { // git must not search for their parents
@@ -84,9 +101,6 @@ func makeOrigin(ctx context.Context, origin string, repo *agentconfig.Repo) erro
 	in := gitcmd.Git{Dir: half}
 	if _, err := in.Run(ctx, "fetch", "--quiet", "--no-write-fetch-head", bundle, "+refs/heads/*:refs/heads/*"); err != nil {
 		return fmt.Errorf("read the repository's bundle: %w", err)
-	}
-	if _, err := in.Run(ctx, "symbolic-ref", "HEAD", "refs/heads/"+repo.Branch); err != nil {
-		return err
 	}
 	if err := os.Rename(half, origin); err != nil {
 		return fmt.Errorf("rename origin: %w", err)
@@ -121,12 +135,8 @@ func headOf(ctx context.Context, git gitcmd.Git, bundle string) (head, error) {
 
 // checkout fills the workspace, which may be a mount point that cannot be replaced. Each step is idempotent, so that a
 // restart completes an interrupted start.
-func checkout(ctx context.Context, origin, work string, repo *agentconfig.Repo) error {
+func checkout(ctx context.Context, origin, work, format string, repo *agentconfig.Repo) error {
 	git := gitcmd.Repository(work)
-	format, err := gitcmd.Git{Dir: origin}.Run(ctx, "rev-parse", "--show-object-format")
-	if err != nil {
-		return err
-	}
 	init := gitcmd.Git{Dir: work}
 	if _, err := init.Run(ctx, "init", "--quiet", "--object-format="+format, "--initial-branch="+repo.Branch, work); err != nil {
 		return err
@@ -138,7 +148,7 @@ func checkout(ctx context.Context, origin, work string, repo *agentconfig.Repo) 
 	if _, err := git.Run(ctx, "fetch", "--quiet", "--update-shallow", "origin"); err != nil {
 		return err
 	}
-	_, err = git.Run(ctx, "checkout", "--quiet", "--force", "-B", repo.Branch, "refs/remotes/origin/"+repo.Branch)
+	_, err := git.Run(ctx, "checkout", "--quiet", "--force", "-B", repo.Branch, "refs/remotes/origin/"+repo.Branch)
 	return err
 }
 
