@@ -83,7 +83,10 @@ func (r *repo) headOf(p *pull) string {
 }
 
 func (s *Server) pullOf(on *repo, p *pull, whole bool) object {
-	head := on.headOf(p)
+	heads, head := on.heads(), p.last
+	if p.state == "open" {
+		head = heads[p.head]
+	}
 	body := object{
 		"id": p.number, "node_id": "PR_" + strconv.Itoa(p.number), "number": p.number, "state": p.state, "locked": false,
 		"draft": false,
@@ -91,7 +94,7 @@ func (s *Server) pullOf(on *repo, p *pull, whole bool) object {
 		"url":  s.URL + "/api/v3/repos/" + on.full() + "/pulls/" + strconv.Itoa(p.number),
 		"head": object{"label": on.owner + ":" + p.head, "ref": p.head, "sha": head, "repo": s.repoOf(on)},
 		"base": object{
-			"label": on.owner + ":" + p.base, "ref": p.base, "sha": on.resolve("refs/heads/" + p.base), "repo": s.repoOf(on),
+			"label": on.owner + ":" + p.base, "ref": p.base, "sha": heads[p.base], "repo": s.repoOf(on),
 		},
 		"user": object{"login": "omoi", "id": 1, "type": "User"}, "merged_at": p.mergedAt, "merge_commit_sha": nil,
 	}
@@ -153,7 +156,8 @@ func (s *Server) createPull(w http.ResponseWriter, r *http.Request, on *repo) {
 	}
 	on.mu.Lock()
 	defer on.mu.Unlock()
-	head, base := on.resolve("refs/heads/"+in.Head), on.resolve("refs/heads/"+in.Base)
+	heads := on.heads()
+	head, base := heads[in.Head], heads[in.Base]
 	taken := slices.ContainsFunc(on.pulls,
 		func(p *pull) bool { return p.state == "open" && p.head == in.Head && p.base == in.Base })
 	switch {

@@ -3,6 +3,7 @@ package github
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -49,16 +50,19 @@ func (s *Server) refOf(on *repo, one ref) object {
 
 func (s *Server) getRef(w http.ResponseWriter, r *http.Request, on *repo) {
 	name := "refs/" + r.PathValue("ref")
-	commit := on.resolve(name)
+	all := on.refs("refs/")
+	at := slices.IndexFunc(all, func(one ref) bool { return one.name == name })
 	switch {
-	case commit == "" && on.empty():
+	case at >= 0:
+		reply(w, http.StatusOK, s.refOf(on, all[at]))
+	case !slices.ContainsFunc(all, isBranch):
 		refuse(w, http.StatusConflict, "Git Repository is empty.")
-	case commit == "":
-		refuse(w, http.StatusNotFound, "Not Found")
 	default:
-		reply(w, http.StatusOK, s.refOf(on, ref{name, commit}))
+		refuse(w, http.StatusNotFound, "Not Found")
 	}
 }
+
+func isBranch(one ref) bool { return strings.HasPrefix(one.name, "refs/heads/") }
 
 func (s *Server) matchingRefs(w http.ResponseWriter, r *http.Request, on *repo) {
 	body := []object{}
@@ -77,20 +81,27 @@ func (s *Server) createRef(w http.ResponseWriter, r *http.Request, on *repo) {
 		refuse(w, http.StatusBadRequest, "Problems parsing JSON")
 		return
 	}
-	_, err := gitIn(on.dir, nil, "check-ref-format", in.Ref)
+	if strings.HasPrefix(in.Ref, "refs/") && strings.Count(in.Ref, "/") >= 2 && on.resolve(in.SHA) != "" { //nolint:mnd // as documented
+		if _, err := gitIn(on.dir, nil, "update-ref", in.Ref, in.SHA, strings.Repeat("0", len(in.SHA))); err == nil {
+			reply(w, http.StatusCreated, s.refOf(on, ref{in.Ref, in.SHA}))
+			return
+		}
+	}
+	refuseRef(w, on, in.Ref, in.SHA)
+}
+
+// refuseRef says why a ref was not created.
+func refuseRef(w http.ResponseWriter, on *repo, name, commit string) {
+	_, err := gitIn(on.dir, nil, "check-ref-format", name)
 	switch {
 	case on.empty():
 		refuse(w, http.StatusConflict, "Git Repository is empty.")
-	case err != nil || !strings.HasPrefix(in.Ref, "refs/") || strings.Count(in.Ref, "/") < 2: //nolint:mnd // as documented
+	case err != nil || !strings.HasPrefix(name, "refs/") || strings.Count(name, "/") < 2: //nolint:mnd // as documented
 		refuse(w, http.StatusUnprocessableEntity, "Reference name must start with 'refs/' and have at least two slashes")
-	case on.resolve(in.SHA) == "":
+	case on.resolve(commit) == "":
 		refuse(w, http.StatusUnprocessableEntity, "Object does not exist")
 	default:
-		if _, err := gitIn(on.dir, nil, "update-ref", in.Ref, in.SHA, strings.Repeat("0", len(in.SHA))); err != nil {
-			refuse(w, http.StatusUnprocessableEntity, "Reference already exists")
-			return
-		}
-		reply(w, http.StatusCreated, s.refOf(on, ref{in.Ref, in.SHA}))
+		refuse(w, http.StatusUnprocessableEntity, "Reference already exists")
 	}
 }
 
@@ -109,9 +120,13 @@ func (s *Server) deleteRef(w http.ResponseWriter, r *http.Request, on *repo) {
 
 func (s *Server) compare(w http.ResponseWriter, r *http.Request, on *repo) {
 	from, to, _ := strings.Cut(r.PathValue("range"), "...")
-	base, head := on.resolve(from), on.resolve(to)
-	merge, err := gitIn(on.dir, nil, "merge-base", base, head)
-	if base == "" || head == "" || err != nil {
+	both, err := gitIn(on.dir, nil, "rev-parse", from+"^{commit}", to+"^{commit}")
+	base, head, _ := strings.Cut(both, "\n")
+	merge := ""
+	if err == nil {
+		merge, err = gitIn(on.dir, nil, "merge-base", base, head)
+	}
+	if err != nil {
 		refuse(w, http.StatusNotFound, "Not Found")
 		return
 	}

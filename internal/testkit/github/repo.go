@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 )
 
 // repo is a bare repository and what the API knows of it.
@@ -32,19 +33,10 @@ func (s *Server) Add(full string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	blob, err := gitIn(dir, []byte("# "+full+"\n"), "hash-object", "-w", "--stdin")
-	if err != nil {
-		return "", err
-	}
-	tree, err := gitIn(dir, []byte("100644 blob "+blob+"\tREADME.md\n"), "mktree")
-	if err != nil {
-		return "", err
-	}
-	commit, err := gitIn(dir, nil, "commit-tree", "-m", "Begin", tree)
-	if err != nil {
-		return "", err
-	}
-	_, err = gitIn(dir, nil, "update-ref", "refs/heads/main", commit)
+	readme := "# " + full + "\n"
+	stream := fmt.Sprintf("commit refs/heads/main\ncommitter GitHub <noreply@github.com> %d +0000\ndata 6\nBegin\n\nM 100644 inline README.md\ndata %d\n%s",
+		time.Now().Unix(), len(readme), readme)
+	_, err = gitIn(dir, []byte(stream), "fast-import", "--quiet")
 	return dir, err
 }
 
@@ -141,6 +133,15 @@ func (r *repo) refs(prefix string) []ref {
 		}
 	}
 	return all
+}
+
+// heads answers the commits of the branches by their names.
+func (r *repo) heads() map[string]string {
+	heads := map[string]string{}
+	for _, one := range r.refs("refs/heads/") {
+		heads[strings.TrimPrefix(one.name, "refs/heads/")] = one.commit
+	}
+	return heads
 }
 
 // weigh adds up the files of a repository, in bytes.
