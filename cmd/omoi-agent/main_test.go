@@ -36,10 +36,33 @@ var binary = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
+// seed makes the hosting repository of a box, its bundle and the file of its base commit once, since a copy takes no git process.
+var seed = sync.OnceValues(func() (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "omoi-agent-seed-"); err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(context.Background(), "sh", "-ec", `git init -q -b main host
+cd host
+echo hello >README
+git add -A
+git commit -qm first
+git branch feature/x
+git bundle create -q ../in.bundle feature/x
+git rev-parse HEAD >../base`)
+	cmd.Dir, cmd.Env = dir, gitEnviron()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return dir, nil
+})
+
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if path, err := binary(); err == nil {
 		_ = os.RemoveAll(filepath.Dir(path))
+	}
+	if dir, err := seed(); err == nil {
+		_ = os.RemoveAll(dir)
 	}
 	os.Exit(code)
 }
@@ -59,18 +82,16 @@ func newBox(t *testing.T, script string) *box {
 	t.Helper()
 	dir := t.TempDir()
 	b := &box{t: t, server: agenttest.New(t), host: filepath.Join(dir, "host")}
-	require.NoError(t, os.Mkdir(b.host, 0o755))
-	b.git(b.host, "init", "-q", "-b", "main")
-	require.NoError(t, os.WriteFile(filepath.Join(b.host, "README"), []byte("hello\n"), 0o644))
-	b.git(b.host, "add", "-A")
-	b.git(b.host, "commit", "-qm", "first")
-	b.git(b.host, "branch", "feature/x")
-	b.git(b.host, "bundle", "create", "-q", filepath.Join(dir, "in.bundle"), "feature/x")
+	seeded, err := seed()
+	require.NoError(t, err)
+	require.NoError(t, os.CopyFS(dir, os.DirFS(seeded)))
+	base, err := os.ReadFile(filepath.Join(dir, "base"))
+	require.NoError(t, err)
 	b.cfg = agentconfig.Config{
 		Protocol: agentconfig.Protocol, SandboxID: "sbx", TaskID: "task-1", Attempt: 1, APIURL: b.server.URL, Token: "planted-secret",
 		Runtime: "scripted", Workspace: filepath.Join(dir, "ws"), Dir: filepath.Join(dir, "omoi"), Title: "Title", Description: "What to do",
 		Mode: "implementation", Script: []byte(script), Grace: 30 * time.Second, Heartbeat: time.Hour,
-		Repo: &agentconfig.Repo{Branch: "feature/x", Base: b.git(b.host, "rev-parse", "HEAD"), Bundle: filepath.Join(dir, "in.bundle"), AuthorName: "Agent", AuthorEmail: "agent@example.invalid"},
+		Repo: &agentconfig.Repo{Branch: "feature/x", Base: strings.TrimSpace(string(base)), Bundle: filepath.Join(dir, "in.bundle"), AuthorName: "Agent", AuthorEmail: "agent@example.invalid"},
 	}
 	return b.described()
 }
@@ -79,10 +100,14 @@ func (b *box) git(dir string, args ...string) string {
 	b.t.Helper()
 	cmd := exec.CommandContext(b.t.Context(), "git", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b", "GIT_CONFIG_GLOBAL=/dev/null")
+	cmd.Env = gitEnviron()
 	out, err := cmd.CombinedOutput()
 	require.NoError(b.t, err, string(out))
 	return strings.TrimSpace(string(out))
+}
+
+func gitEnviron() []string {
+	return append(os.Environ(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b", "GIT_CONFIG_GLOBAL=/dev/null")
 }
 
 func (b *box) command(args ...string) *exec.Cmd {
