@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -90,8 +91,21 @@ func (r *report) take(e event) {
 		r.failed += one(e)
 		r.lose(e, r.said[key])
 		fmt.Fprint(r.out, strings.Join(r.said[key], ""))
+		if e.Test == "" {
+			r.cutShort(e.Package)
+		}
 		r.wrong = append(r.wrong, "FAILED "+key+"\n"+strings.Join(found(r.said[key]), ""))
 		delete(r.said, key)
+	}
+}
+
+// cutShort prints what tests of a package said that did not end, for example the stacks at a timeout.
+func (r *report) cutShort(pkg string) {
+	for _, key := range slices.Sorted(maps.Keys(r.said)) {
+		if strings.HasPrefix(key, pkg+" ") {
+			fmt.Fprint(r.out, strings.Join(r.said[key], ""))
+			delete(r.said, key)
+		}
 	}
 }
 

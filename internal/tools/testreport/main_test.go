@@ -40,6 +40,13 @@ func TestFailuresFail(t *testing.T) {
 	require.Error(t, err, "nothing ran")
 }
 
+func TestWhatATestSaidThatDidNotEndIsPrinted(t *testing.T) {
+	t.Parallel()
+	out, err := reported(t, passes, says, `{"Action":"fail","Package":"p"}`)
+	require.Error(t, err)
+	require.Contains(t, out, "no PostgreSQL here")
+}
+
 func TestWhatWasWrongStandsAtTheEnd(t *testing.T) {
 	t.Parallel()
 	wrong := `{"Action":"output","Package":"p","Test":"TestB","Output":"  Error Trace: b_test.go:2\n"}`
