@@ -53,7 +53,7 @@ func playConductor(tr *serverFixture) {
 		ID: "conductor-" + tr.taskID, TaskQueue: contract.QueueTasks, StaticSummary: "a test",
 	}, contract.ConductorWorkflow)
 	require.NoError(tr.t, err)
-	require.NoError(tr.t, run.Get(tr.t.Context(), nil))
+	require.NoError(tr.t, tr.await(run, nil))
 	require.Equal(tr.t, contract.CycleReport{ID: run.GetRunID(), Agents: 90, CycleProgress: contract.CycleProgress{Analyzed: 30, Duplicates: 4}}, tr.conducted)
 	if os.Getenv("OMOI_RECORD") != "" {
 		tr.write("conductor", "cycle", run.GetID(), "")

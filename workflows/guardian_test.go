@@ -53,7 +53,7 @@ func playGuardian(tr *serverFixture) {
 		ID: "guardian-" + tr.taskID, TaskQueue: contract.QueueTasks, StaticSummary: "a test",
 	}, contract.GuardianWorkflow)
 	require.NoError(tr.t, err)
-	require.NoError(tr.t, run.Get(tr.t.Context(), nil))
+	require.NoError(tr.t, tr.await(run, nil))
 	require.Equal(tr.t, contract.CycleReport{ID: run.GetRunID(), Agents: 60, CycleProgress: contract.CycleProgress{Analyzed: 45, Fresh: 15, Interventions: 3}}, tr.report)
 	if os.Getenv("OMOI_RECORD") != "" {
 		tr.write("guardian", "cycle", run.GetID(), "")

@@ -70,12 +70,12 @@ func playPullRelayTerminated(tr *serverFixture) {
 }
 
 func (tr *serverFixture) relayed() (out contract.PullRelayResult) {
-	require.NoError(tr.t, tr.c.GetWorkflow(tr.t.Context(), contract.PullRelayWorkflowID(tr.box(1)), "").Get(tr.t.Context(), &out))
+	require.NoError(tr.t, tr.await(tr.c.GetWorkflow(tr.t.Context(), contract.PullRelayWorkflowID(tr.box(1)), ""), &out))
 	return out
 }
 
 func (tr *serverFixture) receipt() (out contract.CleanupReceipt) {
-	require.NoError(tr.t, tr.c.GetWorkflow(tr.t.Context(), contract.CleanupWorkflowID(tr.box(1)), "").Get(tr.t.Context(), &out))
+	require.NoError(tr.t, tr.await(tr.c.GetWorkflow(tr.t.Context(), contract.CleanupWorkflowID(tr.box(1)), ""), &out))
 	return out
 }
 

@@ -43,7 +43,7 @@ func playRetention(tr *serverFixture) {
 	}, contract.RetentionWorkflow)
 	require.NoError(tr.t, err)
 	var report contract.RetentionReport
-	require.NoError(tr.t, run.Get(tr.t.Context(), &report))
+	require.NoError(tr.t, tr.await(run, &report))
 	require.Equal(tr.t, []contract.RetentionDone{{Kind: "events", Subjects: 4, Rows: 20}, {Kind: "refs", Subjects: 2, Rows: 10}}, report.Kinds)
 	if os.Getenv("OMOI_RECORD") != "" {
 		tr.write("retention", "pass", run.GetID(), "")

@@ -258,7 +258,7 @@ func playResetCompleted(tr *serverFixture) {
 	tr.loaded.Settled = task.StatusCompleted
 	tr.mu.Unlock()
 	tr.reset()
-	require.NoError(tr.t, tr.c.GetWorkflow(tr.t.Context(), tr.workflowID(), "").Get(tr.t.Context(), nil))
+	require.NoError(tr.t, tr.await(tr.c.GetWorkflow(tr.t.Context(), tr.workflowID(), ""), nil))
 	require.Len(tr.t, tr.begun, 1)
 }
 
@@ -388,7 +388,7 @@ func playHostLost(tr *serverFixture) {
 	}
 	require.NoError(tr.t, tr.play())
 	run := tr.c.GetWorkflow(tr.t.Context(), contract.CleanupWorkflowID(tr.box(1)), "")
-	require.ErrorContains(tr.t, run.Get(tr.t.Context(), nil), "declared lost")
+	require.ErrorContains(tr.t, tr.await(run, nil), "declared lost")
 	require.Empty(tr.t, tr.cleaned)
 	tr.cleaned = append(tr.cleaned, tr.box(1)) // record its history too
 }
@@ -459,11 +459,26 @@ func (tr *serverFixture) play() error {
 	}, contract.TaskWorkflow, contract.TaskInput{TaskID: tr.taskID, CommandID: "start"})
 	require.NoError(tr.t, err)
 	tr.firstRun = run.GetRunID()
-	err = run.Get(tr.t.Context(), nil)
+	err = tr.await(run, nil)
 	if _, terminated := errors.AsType[*temporal.TerminatedError](err); terminated { // by a reset
-		err = tr.c.GetWorkflow(tr.t.Context(), tr.workflowID(), "").Get(tr.t.Context(), nil)
+		err = tr.await(tr.c.GetWorkflow(tr.t.Context(), tr.workflowID(), ""), nil)
 	}
 	tr.waitForCleanups()
+	return err
+}
+
+// await waits until a workflow has ended. One that takes minutes is stuck: its history says where.
+func (tr *serverFixture) await(run client.WorkflowRun, result any) error {
+	tr.t.Helper()
+	ctx, cancel := context.WithTimeout(tr.t.Context(), 5*time.Minute)
+	defer cancel()
+	err := run.Get(ctx, result)
+	if ctx.Err() != nil {
+		for _, e := range tr.history(run.GetID(), "").GetEvents() {
+			tr.t.Log(e.GetEventTime().AsTime(), e.GetEventType(), e.GetAttributes())
+		}
+		require.NoError(tr.t, err, "workflow %s is stuck", run.GetID())
+	}
 	return err
 }
 
@@ -471,7 +486,7 @@ func (tr *serverFixture) play() error {
 func (tr *serverFixture) waitForCleanups() {
 	for n := range len(tr.begun) + 1 {
 		id := contract.CleanupWorkflowID(tr.box(tr.loaded.State.Attempts + n))
-		_ = tr.c.GetWorkflow(tr.t.Context(), id, "").Get(tr.t.Context(), nil) // some must fail, others never started
+		_ = tr.await(tr.c.GetWorkflow(tr.t.Context(), id, ""), nil) // some must fail, others never started
 	}
 }
 
