@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -32,6 +33,7 @@ type API struct {
 	unrouted func(status int, took time.Duration)
 	sockets  func(status int, took time.Duration) // counts WebSocket upgrades of the event bus
 	forms    map[formKey]*form
+	legacy   *regexp.Regexp // of the routes below legacyPrefix
 
 	stopOnce sync.Once
 	stopping chan struct{}
@@ -76,6 +78,7 @@ func New(cfg Config, deps Deps) *API {
 	a.register()
 	a.finishDocument()
 	a.finishForms()
+	a.legacy = a.legacyRoutes()
 	return a
 }
 

@@ -34,7 +34,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	asked := &request{
 		id: task.NewID(), count: a.unrouted, secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https", foreign: webguard.Foreign(r),
 	}
-	a.routes.ServeHTTP(w, cutPrefix(r.WithContext(context.WithValue(r.Context(), requestKey{}, asked))))
+	a.routes.ServeHTTP(w, a.cutPrefixes(r.WithContext(context.WithValue(r.Context(), requestKey{}, asked))))
 }
 
 // observe is the middleware of every request: request ID, headers, metrics and access log.

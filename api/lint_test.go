@@ -26,6 +26,7 @@ func exceptions() map[string]string {
 		"CheckpointReceived.received": agent, "append-transcript offset": agent, "append-transcript sum": agent,
 		"Problem.instance": "RFC 9457",
 		"list-events":      legacy, "list-guardian-actions": legacy, "lease-messages": legacy,
+		"list-legacy-tasks": legacy, "list-legacy-projects": legacy, "list-legacy-tickets": legacy,
 		"list-dependencies": "the whole set, as PUT replaces it",
 		"readiness":         "name of the check", "liveness": "name of the check", "health": "name of the check",
 		"sandbox-health": legacy, "clear-tracked-sandboxes": legacy,

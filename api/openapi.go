@@ -57,7 +57,8 @@ func tags() []*huma.Tag {
 		{Name: tagWebhooks, Description: "Webhooks that omoi receives."},
 		{Name: tagServer, Description: "The server: health, version, metrics and API keys."},
 		{Name: tagLegacy, Description: "Operations of the legacy API (OmoiOS), whose requests and answers never change. " +
-			"Unknown body fields are ignored."},
+			"Unknown body fields are ignored. Clients of OmoiOS put /legacy into their base address: " +
+			"each route is served below it too, and those that differ have paths below it."},
 	}
 }
 
@@ -150,7 +151,11 @@ func (a *API) describeBody(r route) {
 	registry := a.huma.OpenAPI().Components.Schemas
 	schema := registry.Schema(reflect.TypeOf(r.says), true, "")
 	registry.SchemaFromRef(schema.Ref).AdditionalProperties = true
-	a.huma.OpenAPI().Paths[r.path].Post.RequestBody.Content["application/json"].Schema = schema
+	for _, op := range operationsOf(a.huma.OpenAPI().Paths[r.path]) {
+		if op.Method == r.method {
+			op.RequestBody.Content["application/json"].Schema = schema
+		}
+	}
 }
 
 // describeLimit documents the maximum length of a body.

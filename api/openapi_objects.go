@@ -15,14 +15,16 @@ func objects() map[string]map[string]reflect.Type {
 	execution, settings := reflect.TypeFor[client.ExecutionConfig](), reflect.TypeFor[client.ProjectSettings]()
 	analysis := reflect.TypeFor[supervise.Analysis]()
 	return map[string]map[string]reflect.Type{
-		"Task":                 {"execution_config": execution, "result": reflect.TypeFor[client.TaskResult]()},
-		"CreateTaskRequest":    {"execution_config": execution},
-		"FirstTask":            {"execution_config": execution},
-		"Project":              {"settings": settings},
-		"CreateProjectRequest": {"settings": settings},
-		"UpdateProjectRequest": {"settings": settings},
-		"ConductorDuplicate":   {"resources": reflect.TypeFor[client.SharedResources]()},
-		"GuardianAction":       {"audit_log": reflect.TypeFor[client.ActionAudit]()},
+		"Task":                       {"execution_config": execution, "result": reflect.TypeFor[client.TaskResult]()},
+		"CreateTaskRequest":          {"execution_config": execution},
+		"FirstTask":                  {"execution_config": execution},
+		"Project":                    {"settings": settings},
+		"CreateProjectRequest":       {"settings": settings},
+		"UpdateProjectRequest":       {"settings": settings},
+		"LegacyProject":              {"settings": settings},
+		"CreateLegacyProjectRequest": {"settings": settings},
+		"ConductorDuplicate":         {"resources": reflect.TypeFor[client.SharedResources]()},
+		"GuardianAction":             {"audit_log": reflect.TypeFor[client.ActionAudit]()},
 		"GuardianAnalysis": {
 			"analysis": analysis, "subject": reflect.TypeFor[supervise.Subject](), "rules": reflect.TypeFor[guardian.Rules](),
 		},

@@ -37,5 +37,5 @@ func TestTagsOfOperations_AreDescribed(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, 26, legacy, "12 of sandboxes, 4 of branches, 4 of monitoring, 6 of the guardian")
+	require.Equal(t, 35, legacy, "12 of sandboxes, 4 of branches, 4 of monitoring, 6 of the guardian, 9 below /legacy")
 }

@@ -55,7 +55,7 @@ func (a *API) finishForms() {
 func tolerant(path string) bool {
 	return slices.ContainsFunc([]string{
 		"/api/v1/sandboxes/", "/api/v1/guardian/actions", "/api/v1/guardian/intervention/", "/api/v1/branch-workflow/",
-		"/api/v1/monitor/",
+		"/api/v1/monitor/", legacyPrefix + "/",
 	}, func(prefix string) bool { return strings.HasPrefix(path, prefix) })
 }
 

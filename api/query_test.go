@@ -47,7 +47,7 @@ func routes(t *testing.T, do func(method, path string, op operation)) {
 
 // isLegacy reports whether WIRE.md allows unknown fields in requests of a route.
 func isLegacy(path string) bool {
-	for _, prefix := range []string{"/api/v1/sandboxes/", "/api/v1/branch-workflow/", "/api/v1/monitor/", "/api/v1/guardian/intervention/", "/api/v1/guardian/actions"} {
+	for _, prefix := range []string{"/api/v1/sandboxes/", "/api/v1/branch-workflow/", "/api/v1/monitor/", "/api/v1/guardian/intervention/", "/api/v1/guardian/actions", "/legacy/"} {
 		if strings.HasPrefix(path, prefix) {
 			return true
 		}

@@ -54,6 +54,7 @@ func (a *API) register() {
 	a.registerGuardian()
 	a.registerWhy()
 	a.registerSocket()
+	a.registerLegacy()
 	a.registerPage()
 }
 

@@ -37,6 +37,9 @@ func TestAnswersAreHeldAgainstTheDocument(t *testing.T) {
 	}{
 		"good":                     {"POST", batch, "application/json", ack, 200, "", true},
 		"good below a token":       {"POST", "/t/secret" + batch, "application/json", ack, 200, "", true},
+		"good below /legacy":       {"POST", "/legacy/t/secret" + batch, "application/json", ack, 200, "", true},
+		"a list in legacy form":    {"GET", "/t/secret/legacy/api/v1/tasks", "application/json", "[]", 200, "", true},
+		"a list in the other form": {"GET", "/api/v1/tasks", "application/json", "[]", 200, "", false},
 		"undeclared status":        {"POST", batch, "application/problem+json", problem, 418, "", false},
 		"undeclared type":          {"POST", batch, "text/html", ack, 200, "", false},
 		"a field is missing":       {"POST", batch, "application/json", `{"acknowledged":1}`, 200, "", false},

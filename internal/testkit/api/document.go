@@ -145,19 +145,40 @@ func (d *Document) Request(req *http.Request) error {
 }
 
 func (d *Document) request(req *http.Request) (*openapi3filter.RequestValidationInput, error) {
+	path, old := withoutPrefixes(req.URL.Path)
+	if old {
+		if in, err := d.find(req, legacyPrefix+path); err == nil {
+			return in, nil
+		}
+	}
+	return d.find(req, path)
+}
+
+func (d *Document) find(req *http.Request, path string) (*openapi3filter.RequestValidationInput, error) {
 	bare := *req
-	bare.URL = &url.URL{Path: withoutToken(req.URL.Path), RawQuery: req.URL.RawQuery}
+	bare.URL = &url.URL{Path: path, RawQuery: req.URL.RawQuery}
 	route, params, err := d.router.FindRoute(&bare)
 	return &openapi3filter.RequestValidationInput{Request: req, PathParams: params, Route: route}, err
 }
 
-// withoutToken is the path behind /t/<token>, which old workers have in their base.
-func withoutToken(path string) string {
-	if rest, found := strings.CutPrefix(path, "/t/"); found {
-		_, path, _ = strings.Cut(rest, "/")
-		return "/" + path
+// legacyPrefix is in the base address of clients of OmoiOS.
+const legacyPrefix = "/legacy"
+
+// withoutPrefixes returns the path behind /t/<token>, which legacy workers have in their base address, and legacyPrefix, and
+// whether the latter was there.
+func withoutPrefixes(path string) (rest string, old bool) {
+	rest, before := strings.CutPrefix(path, legacyPrefix+"/")
+	if before {
+		rest = "/" + rest
 	}
-	return path
+	if behind, found := strings.CutPrefix(rest, "/t/"); found {
+		_, rest, _ = strings.Cut(behind, "/")
+		rest = "/" + rest
+	}
+	if behind, found := strings.CutPrefix(rest, legacyPrefix+"/"); found {
+		return "/" + behind, true
+	}
+	return rest, before
 }
 
 // unrouted judges an answer to a request that the document does not know.
