@@ -78,11 +78,17 @@ func with(env map[string]string, pairs ...string) map[string]string {
 // the variables of the replaced system, and base for the API.
 func (r *rig) oldWorker(made task.Task, attempt int, base string, env map[string]string) *oldWorker {
 	r.t.Helper()
+	return r.oldWorkerOf(r.agentOf(made.ID, attempt).box, made.ID, base, env)
+}
+
+// oldWorkerOf starts a worker for a sandbox and a task, which another system may have.
+func (r *rig) oldWorkerOf(box, taskID, base string, env map[string]string) *oldWorker {
+	r.t.Helper()
 	dir, err := os.MkdirTemp(r.dir, "worker-")
 	require.NoError(r.t, err)
-	w := &oldWorker{r: r, box: r.agentOf(made.ID, attempt).box}
+	w := &oldWorker{r: r, box: box}
 	all := map[string]string{
-		"SANDBOX_ID": w.box, "TASK_ID": made.ID, "AGENT_ID": "agent-7", "CALLBACK_URL": base, "CWD": dir, "PATH": os.Getenv("PATH"),
+		"SANDBOX_ID": w.box, "TASK_ID": taskID, "AGENT_ID": "agent-7", "CALLBACK_URL": base, "CWD": dir, "PATH": os.Getenv("PATH"),
 		"TICKET_TITLE": "Old work", "REQUIRE_CLEAN_GIT": "false", "REQUIRE_CODE_PUSHED": "false", "REQUIRE_PR_CREATED": "false",
 	}
 	maps.Copy(all, env)

@@ -213,11 +213,7 @@ func TestOldWorkersThatOmoiStarts(t *testing.T) {
 	r.up()
 	repo := r.repo()
 	start := func(env map[string]string, edit ...func(*apiclient.CreateTaskRequest)) task.Task {
-		source, err := os.ReadFile(filepath.Join("testdata", "oldworker.py"))
-		require.NoError(t, err)
-		config, err := json.Marshal(map[string]any{"command": []string{"python3", "-c", string(source)}, "env": env})
-		require.NoError(t, err)
-		return r.submit(repo, config, append([]func(*apiclient.CreateTaskRequest){asCommand}, edit...)...)
+		return r.startOldWorker(repo, env, edit...)
 	}
 	const commit = `{"write":["a.txt","done\n"]},{"shell":"git add -A && git commit -qm made && git push -q origin HEAD"}`
 	good := start(play(`{"environment":true},` + commit + `,` + sayDone))
