@@ -154,7 +154,7 @@ quick: golangci-lint ## in under a minute: build, lint what changed, test what n
 	$(call run-tests,-short -skip '^TestOnServer',$(QUICK_PACKAGES)); }
 
 # Targets that change no file of the tree that another one reads, and wait for most of their time; the longest first.
-TEST_ALL_BESIDE := clients-test ui-test user-test race sticky-off codes claude-test agents-test fuzz release replay compose-check
+TEST_ALL_BESIDE := clients-test ui-test user-test race sticky-off codes claude-test agents-test openhands-test fuzz release replay compose-check
 .PHONY: test-all
 test-all: verify lint test ## test, and what needs system packages or more time, two targets at once
 	@$(MAKE) --no-print-directory -j2 --output-sync=target $(TEST_ALL_BESIDE) RELEASE_PLATFORMS=$(HOST) AGENTS="codex gemini"
@@ -235,6 +235,10 @@ AGENTS ?= codex gemini opencode qwen copilot
 agents-test: build temporal ## run tasks with the real programs of AGENTS="codex gemini" and a scripted model; asks npm for each, once
 	@table=$$(mktemp); trap 'cat "$$table"; rm "$$table"' EXIT; export OMOI_AGENTS_TEST="$(AGENTS)" OMOI_AGENTS_OUT="$$table"; \
 	time $(call run-tests,-parallel 2 -run '^TestCodingAgents$$',./internal/e2e)
+
+.PHONY: openhands-test
+openhands-test: ## run the real OpenHands agent server, with a scripted model; asks pip for it, once: Python 3.12, tmux
+	@export OMOI_OPENHANDS_TEST=1; time $(call run-tests,-run '^TestServer',./internal/openhands)
 
 .PHONY: gapless
 gapless: build temporal ## prove at full size that no event is lost or doubled; OMOI_GAPLESS_SEED=n repeats a run
