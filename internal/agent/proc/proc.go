@@ -148,7 +148,7 @@ func (r *Runner) start(c Command, out *capture) (*exec.Cmd, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	over := make(chan struct{})
-	err = startTied(cmd, over)
+	err = StartTied(cmd, over)
 	_ = pipe.Close()
 	if err != nil {
 		out.settle()
@@ -161,9 +161,9 @@ func (r *Runner) start(c Command, out *capture) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// startTied starts a command that dies with this process. The kernel binds the command to the thread that started it,
-// so the thread is kept until the command has ended.
-func startTied(cmd *exec.Cmd, over <-chan struct{}) error {
+// StartTied starts a command that dies with this process. The kernel binds the command to the thread that started it,
+// so the thread is kept until the command has ended, which over says.
+func StartTied(cmd *exec.Cmd, over <-chan struct{}) error {
 	cmd.SysProcAttr = tied()
 	started := make(chan error)
 	go func() {

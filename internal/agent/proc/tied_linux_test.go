@@ -15,7 +15,7 @@ import (
 )
 
 // TestStartTied_OutlivesTheCallingThread checks that a command dies with this process, and not with the thread that
-// called startTied.
+// called StartTied.
 func TestStartTied_OutlivesTheCallingThread(t *testing.T) { //nolint:paralleltest // the runner of another test would reap its child
 	cmd, over := exec.Command("sleep", "1000"), make(chan struct{})
 	defer close(over)

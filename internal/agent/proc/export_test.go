@@ -1,4 +1,0 @@
-package proc
-
-// StartTied is startTied.
-var StartTied = startTied
