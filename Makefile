@@ -237,8 +237,9 @@ agents-test: build temporal ## run tasks with the real programs of AGENTS="codex
 	time $(call run-tests,-parallel 2 -run '^TestCodingAgents$$',./internal/e2e)
 
 .PHONY: openhands-test
-openhands-test: ## run the real OpenHands agent server, with a scripted model; asks pip for it, once: Python 3.12, tmux
-	@export OMOI_OPENHANDS_TEST=1; time $(call run-tests,-run '^TestServer',./internal/openhands)
+openhands-test: build temporal ## run the real OpenHands agent server, with a scripted model; asks pip for it, once: Python 3.12, tmux
+	@export OMOI_OPENHANDS_TEST=1 OMOI_AGENTS_TEST=openhands; \
+	time $(call run-tests,-run '^Test(Server|Bridge|Conformance|CodingAgents$$)',./internal/openhands/... ./internal/sandbox/openhands ./internal/e2e)
 
 .PHONY: gapless
 gapless: build temporal ## prove at full size that no event is lost or doubled; OMOI_GAPLESS_SEED=n repeats a run

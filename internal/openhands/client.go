@@ -45,7 +45,7 @@ func New(address, key string) (*Client, error) {
 		return nil, task.Invalid("url", "Invalid address of the OpenHands server %q: expected http://HOST:PORT or https://HOST.", address)
 	}
 	if key == "" && !isLoopback(u.Hostname()) {
-		return nil, task.Invalid("key", "The OpenHands server at %s needs a key: without one, anyone who reaches it can run commands on it. Next: set AGENT_SERVER_API_KEY.", u.Host)
+		return nil, task.Invalid("key", "The OpenHands server at %s needs a key: without one, anyone who reaches it can run commands on it. Next: set WORKSPACE_REMOTE_API_KEY.", u.Host)
 	}
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 4, IdleConnTimeout: 30 * time.Second, TLSHandshakeTimeout: 10 * time.Second}
 	return &Client{base: strings.TrimRight(address, "/"), key: key, http: &http.Client{

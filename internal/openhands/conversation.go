@@ -102,11 +102,6 @@ func (c *Client) Get(ctx context.Context, id string) (now Conversation, err erro
 	return now, c.ask(ctx, call{method: http.MethodGet, path: conversation(id)}, &now)
 }
 
-// SetModel sets the model of a conversation, also if the server has lost the key of the former one.
-func (c *Client) SetModel(ctx context.Context, id string, model Model) error {
-	return c.ask(ctx, call{method: http.MethodPost, path: conversation(id) + "/switch_llm", body: map[string]any{"llm": model.settings()}}, nil)
-}
-
 // Say adds a user's message. The server runs the conversation then, if it does not yet; [task.CodeExhausted]: the message is saved and the
 // conversation does not run. A repeated message is another message: see [Client.Heard].
 func (c *Client) Say(ctx context.Context, id, text string) error {
@@ -148,3 +143,6 @@ func (c *Client) Delete(ctx context.Context, id string) error {
 }
 
 func conversation(id string) string { return "/api/conversations/" + url.PathEscape(id) }
+
+// ConversationID returns the ID of the conversation in a sandbox.
+func ConversationID(sandbox string) string { return task.DerivedID("openhands", sandbox) }

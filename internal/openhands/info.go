@@ -55,7 +55,7 @@ func (c *Client) checkKey(ctx context.Context) error {
 	count := call{method: http.MethodGet, path: "/api/conversations/count"}
 	if err := c.ask(ctx, count, nil); err != nil {
 		if task.CodeOf(err) == task.CodeUnauthorized {
-			return task.Errorf(task.CodeUnauthorized, "The OpenHands server at %s does not accept the key. Next: set AGENT_SERVER_API_KEY to a key of its session_api_keys.", c.base).WithCause(err)
+			return task.Errorf(task.CodeUnauthorized, "The OpenHands server at %s does not accept the key. Next: set WORKSPACE_REMOTE_API_KEY to a key of its session_api_keys.", c.base).WithCause(err)
 		}
 		return err
 	}
@@ -63,8 +63,11 @@ func (c *Client) checkKey(ctx context.Context) error {
 		return nil
 	}
 	count.keyless = true
-	if err := c.ask(ctx, count, nil); task.CodeOf(err) != task.CodeUnauthorized {
-		return task.Errorf(task.CodeForbidden, "The OpenHands server at %s answers without a key, so anyone who reaches it can run commands on it. Next: start it with OH_SESSION_API_KEYS_0.", c.base).WithCause(err)
+	switch err := c.ask(ctx, count, nil); {
+	case err == nil:
+		return task.Errorf(task.CodeForbidden, "The OpenHands server at %s answers without a key, so anyone who reaches it can run commands on it. Next: start it with OH_SESSION_API_KEYS_0.", c.base)
+	case task.CodeOf(err) != task.CodeUnauthorized:
+		return err
 	}
 	return nil
 }

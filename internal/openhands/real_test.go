@@ -1,7 +1,7 @@
 package openhands_test
 
 import (
-	"encoding/json"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -38,8 +38,12 @@ type talk struct {
 // open creates a conversation with a model that plays turns.
 func open(t *testing.T, server *openhands.Server, turns ...modeltest.Turn) *talk {
 	t.Helper()
-	a := &talk{T: t, server: server, id: task.NewID(), dir: t.TempDir()}
-	a.model = openhands.Model{Name: "openai/gpt-4o", Key: "planted-model-key", Base: modeltest.New(t, turns...).URL + "/v1"}
+	return openWith(t, server, openhands.Model{Name: "openai/gpt-4o", Key: "planted-model-key", Base: modeltest.New(t, turns...).URL + "/v1"})
+}
+
+func openWith(t *testing.T, server *openhands.Server, model openhands.Model) *talk {
+	t.Helper()
+	a := &talk{T: t, server: server, id: task.NewID(), dir: t.TempDir(), model: model}
 	now, err := server.Create(t.Context(), a.id, a.dir, a.model)
 	require.NoError(t, err)
 	require.Equal(t, a.id, now.ID)
@@ -65,6 +69,24 @@ func (a *talk) until(want openhands.Status) []openhands.Event {
 		return err == nil && lastStatus(all) == want
 	}, patience, 100*time.Millisecond)
 	return all
+}
+
+// left returns the files in the folder of the server that belong to the conversation.
+func (a *talk) left(dir string) (files []string) {
+	a.Helper()
+	require.NoError(a, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return nil //nolint:nilerr // of another test, which goes on
+		}
+		text, _ := os.ReadFile(path)
+		for _, id := range []string{a.id, strings.ReplaceAll(a.id, "-", "")} {
+			if strings.Contains(path+string(text), id) {
+				files = append(files, path)
+			}
+		}
+		return nil
+	}))
+	return files
 }
 
 func lastStatus(all []openhands.Event) (last openhands.Status) {
@@ -131,7 +153,8 @@ func TestServer(t *testing.T) {
 	setup.Wake = wake.URL
 	server := openhandstest.Start(t, setup)
 	for name, test := range map[string]func(t *testing.T, server *openhands.Server){
-		"check": testCheck, "create": testCreate, "life": testLife, "interrupt": testInterrupt, "failures": testFailures, "files": testFiles,
+		"check": testCheck, "create": testCreate, "interrupt": testInterrupt, "failures": testFailures, "files": testFiles,
+		"life":   func(t *testing.T, server *openhands.Server) { t.Helper(); testLife(t, server, setup.Dir) },
 		"stream": func(t *testing.T, server *openhands.Server) { t.Helper(); testStream(t, server, calls) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -168,7 +191,7 @@ func testCreate(t *testing.T, server *openhands.Server) {
 }
 
 // A conversation runs commands, ends, can be continued and is deleted.
-func testLife(t *testing.T, server *openhands.Server) {
+func testLife(t *testing.T, server *openhands.Server, dir string) {
 	t.Helper()
 	a := open(t, server, shell("python3 -c 'import math; print(math.comb(50, 25))'"), finish("The result is 126410606437752."), modeltest.Turn{Text: "Yes.", Expect: modeltest.Saying("Sure?")})
 	heard, err := server.Heard(t.Context(), a.id, "[mark 1]")
@@ -199,8 +222,10 @@ func testLife(t *testing.T, server *openhands.Server) {
 		said := of(all, openhands.KindMessage)
 		return err == nil && len(said) == 3 && openhands.Joined(said[2].Message.Content) == "Yes."
 	}, patience, 100*time.Millisecond)
+	require.NotEmpty(t, a.left(dir))
 	require.NoError(t, server.Delete(t.Context(), a.id))
 	require.NoError(t, server.Delete(t.Context(), a.id))
+	require.Empty(t, a.left(dir), "nothing of a deleted conversation is left on the server")
 	_, err = server.Get(t.Context(), a.id)
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err), err)
 }
@@ -260,8 +285,7 @@ func testFailures(t *testing.T, server *openhands.Server) {
 				_, _ = w.Write([]byte(`{"error":{"message":"no"}}`))
 			}))
 			t.Cleanup(failing.Close)
-			a := open(t, server)
-			require.NoError(t, server.SetModel(t.Context(), a.id, openhands.Model{Name: "openai/gpt-4o", Key: "x", Base: failing.URL + "/v1"}))
+			a := openWith(t, server, openhands.Model{Name: "openai/gpt-4o", Key: "x", Base: failing.URL + "/v1"})
 			a.says("Begin.")
 			failed := of(a.until(openhands.StatusError), openhands.KindError)
 			require.Len(t, failed, 1)
@@ -322,23 +346,24 @@ func TestServer_Faults(t *testing.T) {
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err), "the data folder is gone: %v", err)
 }
 
-// A server with another secret key has lost the key of the model, and gets it again.
+// A server with another secret key has lost the key of the model: the conversation fails. What it stored did not have that key in it.
 func TestServer_OtherSecretKey(t *testing.T) {
 	t.Parallel()
 	setup := openhandstest.Setup(t, openhandstest.Real(t))
 	server := openhandstest.Start(t, setup)
-	a := open(t, server, shell("echo $$ > pid; sleep 1000"), finish("went on"))
+	a := open(t, server, shell("echo $$ > pid; sleep 1000"))
 	a.says("Begin.")
 	a.waitFile("pid")
+	stored, err := os.ReadFile(filepath.Join(setup.Dir, "conversations", strings.ReplaceAll(a.id, "-", ""), "base_state.json"))
+	require.NoError(t, err)
+	require.NotContains(t, string(stored), "planted-model-key")
 	server.Stop(0)
 	setup.Keys = openhands.NewKeys()
 	a.server = openhandstest.Start(t, setup)
 	a.until(openhands.StatusError)
-	require.NoError(t, a.server.SetModel(t.Context(), a.id, a.model))
 	require.NoError(t, a.server.Run(t.Context(), a.id))
-	a.until(openhands.StatusFinished)
-	stored, err := os.ReadFile(filepath.Join(setup.Dir, "conversations", strings.ReplaceAll(a.id, "-", ""), "base_state.json"))
-	require.NoError(t, err)
-	require.True(t, json.Valid(stored))
-	require.NotContains(t, string(stored), "planted-model-key")
+	require.Eventually(t, func() bool {
+		all, _, err := a.server.After(t.Context(), a.id, "")
+		return err == nil && len(of(all, openhands.KindError)) == 1
+	}, patience, 100*time.Millisecond)
 }

@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/proctable"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/wait"
@@ -44,8 +45,10 @@ type Setup struct {
 	Environ []string // variables of its tools
 	Keys    Keys
 	Port    int
-	Wake    string    // address that gets a request after each event; empty: none
-	Output  io.Writer // log; nil: none
+	Wake    string   // address that gets a request after each event; empty: none
+	Output  *os.File // log; nil: none
+	// Detached lets the server outlive this process; else it dies with this process.
+	Detached bool
 }
 
 // Keys are the secrets of a server. A restart with the same Secret can read what the server has stored.
@@ -63,8 +66,8 @@ func (s Setup) environ() []string {
 	all := append(slices.Clip(s.Environ),
 		"OH_SESSION_API_KEYS_0="+s.Keys.Session, "OH_SECRET_KEY="+s.Keys.Secret,
 		"OH_CONVERSATIONS_PATH="+at("conversations"), "OH_BASH_EVENTS_DIR="+at("bash_events"), "OH_MAX_CONCURRENT_RUNS="+strconv.Itoa(Runs),
-		"OH_LEASE_TTL_SECONDS=0", "OH_ENABLE_VSCODE=0", "OH_ENABLE_VNC=0", "OH_PRELOAD_TOOLS=0",
-		markName+"="+s.Dir, "LITELLM_LOCAL_MODEL_COST_MAP=True", "OPENHANDS_SUPPRESS_BANNER=1", "LOG_JSON=1", "TZ=UTC", "SHELL=/bin/bash",
+		"OH_LEASE_TTL_SECONDS=0", "OH_BASH_EVENTS_RETENTION_SECONDS="+strconv.Itoa(bashRetention), "OH_ENABLE_VSCODE=0", "OH_ENABLE_VNC=0", "OH_PRELOAD_TOOLS=0",
+		Mark(s.Dir), "LITELLM_LOCAL_MODEL_COST_MAP=True", "OPENHANDS_SUPPRESS_BANNER=1", "LOG_JSON=1", "LOG_LEVEL=WARNING", "TZ=UTC", "SHELL=/bin/bash",
 	)
 	if s.Wake != "" {
 		all = append(all, "OH_WEBHOOKS_0_BASE_URL="+s.Wake, "OH_WEBHOOKS_0_EVENT_BUFFER_SIZE=1", "OH_WEBHOOKS_0_FLUSH_DELAY=1", "OH_WEBHOOKS_0_NUM_RETRIES=0")
@@ -72,8 +75,11 @@ func (s Setup) environ() []string {
 	return all
 }
 
-// markName is a variable that all processes of a server have. Its terminals are in sessions of their own, so they survive it.
-const markName = "OMOI_OPENHANDS_SERVER"
+// MarkName is a variable that all processes of a server have. Its terminals are in sessions of their own, so they survive it.
+const MarkName = "OMOI_OPENHANDS_SERVER"
+
+// Mark returns that variable of the processes of servers that were started in a folder.
+func Mark(dir string) string { return MarkName + "=" + dir }
 
 // Server is a server that this process has started.
 type Server struct {
@@ -86,7 +92,7 @@ type Server struct {
 	cmd  *exec.Cmd
 }
 
-// Start starts a server and waits until it is ready. The server outlives ctx: see [Server.Stop].
+// Start starts a server and waits until it is ready. ctx is that of the wait.
 func Start(ctx context.Context, s Setup) (*Server, error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create folder of the OpenHands server: %w", err)
@@ -101,12 +107,12 @@ func Start(ctx context.Context, s Setup) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	server := &Server{Client: to, dir: s.Dir, cmd: s.command()}
-	if err := server.cmd.Start(); err != nil {
+	over := make(chan struct{})
+	server := &Server{Client: to, Over: over, dir: s.Dir, cmd: s.command()}
+	if err := s.run(server.cmd, over); err != nil {
 		return nil, task.Errorf(task.CodeNotFound, "Cannot start the OpenHands server %s. Next: %s", s.Program, Install).WithCause(err)
 	}
-	over := make(chan struct{})
-	server.PID, server.Over = server.cmd.Process.Pid, over
+	server.PID = server.cmd.Process.Pid
 	go func() { server.Err = server.cmd.Wait(); close(over) }()
 	if err := server.started(ctx); err != nil {
 		server.Stop(0)
@@ -117,9 +123,20 @@ func Start(ctx context.Context, s Setup) (*Server, error) {
 
 func (s Setup) command() *exec.Cmd {
 	cmd := exec.Command(s.Program, "--host", "127.0.0.1", "--port", strconv.Itoa(s.Port)) //nolint:gosec,noctx // Stop ends it
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = s.Dir, s.environ(), s.Output, s.Output, time.Second
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Dir, cmd.Env = s.Dir, s.environ()
+	if s.Output != nil {
+		cmd.Stdout, cmd.Stderr = s.Output, s.Output
+	}
 	return cmd
+}
+
+// run starts the program.
+func (s Setup) run(cmd *exec.Cmd, over <-chan struct{}) error {
+	if !s.Detached {
+		return proc.StartTied(cmd, over)
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return cmd.Start()
 }
 
 // started waits until the server is ready, and checks it.
@@ -171,7 +188,7 @@ func EndProcesses(dir string) {
 
 // marked returns the processes of servers that were started in a folder.
 func marked(dir string) (pids []int) {
-	mark := []byte(markName + "=" + dir)
+	mark := []byte(Mark(dir))
 	for _, p := range proctable.All() {
 		environ, _ := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/environ")
 		if !p.HasEnded() && slices.ContainsFunc(bytes.Split(environ, []byte{0}), func(v []byte) bool { return bytes.Equal(v, mark) }) {
