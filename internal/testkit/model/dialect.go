@@ -44,7 +44,7 @@ func (r Request) shell(input map[string]any) Tool {
 		described["is_background"] = false
 		return Tool{Name: "run_shell_command", Input: described}
 	case r.Offers("terminal"): // OpenHands
-		return Tool{Name: "terminal", Input: map[string]any{"command": command, "summary": "Run it", "security_risk": "LOW"}}
+		return Tool{Name: "terminal", Input: map[string]any{"command": command, "summary": "Run it", "security_risk": "LOW", "timeout": 600}}
 	case r.Offers("bash"): // opencode, GitHub Copilot CLI
 		described["mode"], described["initial_wait"] = "sync", 60
 		return Tool{Name: "bash", Input: described}
