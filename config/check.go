@@ -29,7 +29,7 @@ func (c *Config) check() (faults []string) {
 	for key, raw := range map[string]string{
 		"api.url": c.API.URL, "api.callback_url": c.API.CallbackURL, "temporal.ui_url": c.Temporal.UIURL,
 		"dev.postgres_url": c.Dev.PostgresURL, "anthropic.base_url": c.Anthropic.BaseURL, "daytona.api_url": c.Daytona.APIURL,
-		"trace.endpoint": c.Trace.Endpoint,
+		"trace.endpoint": c.Trace.Endpoint, "openhands.url": c.OpenHands.URL,
 	} {
 		faults = append(faults, urlFault(key, raw, "http", "https"))
 	}

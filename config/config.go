@@ -34,6 +34,7 @@ type Config struct {
 	Trace        Trace        `key:"trace"`
 	Docker       Docker       `key:"docker" note:"For Docker sandboxes; docs/DOCKER.md describes how agents in them reach the API. Their size is in the group sandbox."`
 	Daytona      Daytona      `key:"daytona" note:"For Daytona sandboxes. Their size, snapshot and image are in the group sandbox; Daytona takes whole CPUs and GiB, so fractions are rounded up. Agents in them reach the API at api.callback_url."`
+	OpenHands    OpenHands    `key:"openhands" note:"For sandboxes on the machine of an OpenHands agent server; see docs/OPENHANDS.md. WORKSPACE_MODE sets task.provider: local, docker, daytona, or remote for openhands."`
 	Anthropic    Anthropic    `key:"anthropic" note:"For tasks without a credential of their user, project or organization; see docs/CREDENTIALS.md. The model of the group monitoring uses them too."`
 	Claude       Claude       `key:"claude" note:"For tasks without a credential of their user, project or organization; see docs/CREDENTIALS.md."`
 	GitHub       GitHub       `key:"github" note:"For repositories on GitHub; see docs/GITHUB.md."`

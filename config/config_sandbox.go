@@ -53,3 +53,13 @@ type Daytona struct {
 	Execution      bool          `key:"sandbox_execution" env:"DAYTONA_SANDBOX_EXECUTION" default:"false" doc:"Run tasks that name no provider at Daytona, as task.provider=daytona does."`
 	MaxCreateDelay time.Duration `key:"max_create_delay" default:"5m" min:"1ms" max:"1h" doc:"Maximum delay after which an unanswered create request can still produce a sandbox. The second absence check runs this long after the first."`
 }
+
+// OpenHands configures sandboxes on the machine of an OpenHands agent server, and the server that omoi openhands start starts.
+type OpenHands struct {
+	URL        string `key:"url" env:"WORKSPACE_REMOTE_HOST" zero:"that of omoi openhands start" doc:"Address of the server, as http://host:port."`
+	APIKey     Secret `key:"api_key" env:"WORKSPACE_REMOTE_API_KEY" zero:"none: the server must be on this machine" doc:"A session API key of that server."`
+	Dir        string `key:"dir" default:"/var/tmp/omoi-openhands" doc:"Folder of sandboxes on the server's machine. Its user must be able to create it. Change it without sandboxes only."`
+	Isolation  string `key:"isolation" default:"none" oneof:"none require" doc:"Bubblewrap for these sandboxes: never, or always. Change it without sandboxes only."`
+	ServerPort int    `key:"server_port" env:"AGENT_SERVER_PORT" default:"0" min:"0" max:"65535" zero:"a free port" doc:"Port of the server that omoi openhands start starts. It listens on loopback."`
+	ServerKey  Secret `key:"server_key" env:"AGENT_SERVER_API_KEY" zero:"a random key" doc:"Session API key of that server."`
+}

@@ -37,7 +37,26 @@ func (l *Loaded) legacy(layers []layer) (faults []string) {
 	if l.Daytona.Execution {
 		faults = append(faults, l.useDaytona())
 	}
+	faults = append(faults, l.useWorkspaceMode(variable(layers, "WORKSPACE_MODE")))
+	if where, host := variable(layers, "AGENT_SERVER_HOST"); host != "" && host != "localhost" && host != "127.0.0.1" {
+		faults = append(faults, "AGENT_SERVER_HOST ("+where+"): the server that omoi starts listens on loopback. For another server, set WORKSPACE_REMOTE_HOST")
+	}
 	return nonEmpty(faults)
+}
+
+// useWorkspaceMode sets the default provider as WORKSPACE_MODE did. A setting of omoi takes precedence.
+func (l *Loaded) useWorkspaceMode(where, mode string) string {
+	provider, known := map[string]string{
+		"local": task.ProviderLocal, "docker": task.ProviderDocker, "daytona": task.ProviderDaytona, "remote": task.ProviderOpenHands,
+	}[mode]
+	switch {
+	case mode == "" || l.Given("task.provider") || l.Daytona.Execution:
+	case !known:
+		return "WORKSPACE_MODE (" + where + "): must be local, docker, daytona or remote"
+	default:
+		l.Task.Provider = provider
+	}
+	return ""
 }
 
 // useDaytona makes Daytona the default provider, as DAYTONA_SANDBOX_EXECUTION did.

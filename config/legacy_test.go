@@ -37,6 +37,23 @@ func TestLegacyEnvironment_IsHonored(t *testing.T) {
 	require.Empty(t, loaded.Warnings)
 }
 
+// The variables of OmoiOS's second document select the provider and the server.
+func TestLegacyEnvironment_WorkspaceMode(t *testing.T) {
+	t.Parallel()
+	for mode, provider := range map[string]string{"local": "local", "docker": "docker", "daytona": "daytona", "remote": "openhands"} {
+		loaded := load(t, config.Source{Environ: []string{
+			"WORKSPACE_MODE=" + mode, "WORKSPACE_REMOTE_HOST=http://localhost:8000", "WORKSPACE_REMOTE_API_KEY=planted-key",
+			"AGENT_SERVER_HOST=localhost", "AGENT_SERVER_PORT=8000", "AGENT_SERVER_API_KEY=other-key",
+		}})
+		require.Equal(t, provider, loaded.Task.Provider)
+		require.Equal(t, config.OpenHands{
+			URL: "http://localhost:8000", APIKey: "planted-key", Dir: "/var/tmp/omoi-openhands", Isolation: "none", ServerPort: 8000, ServerKey: "other-key",
+		}, loaded.OpenHands)
+	}
+	own := load(t, config.Source{Environ: []string{"WORKSPACE_MODE=remote", "OMOI_TASK_PROVIDER=docker"}})
+	require.Equal(t, "docker", own.Task.Provider)
+}
+
 func TestLegacyEnvironment_IsRejectedIfUnsupported(t *testing.T) {
 	t.Parallel()
 	for want, environ := range map[string][]string{
@@ -48,8 +65,10 @@ func TestLegacyEnvironment_IsRejectedIfUnsupported(t *testing.T) {
 		"task.provider is docker. Leave one of the two out": {
 			"DAYTONA_SANDBOX_EXECUTION=true", "DAYTONA_API_KEY=k", "OMOI_TASK_PROVIDER=docker",
 		},
-		"must end without a query": {"CALLBACK_URL=https://a.example.com?x=hidden"},
-		"staging.yaml not found":   {"OMOIOS_ENV=staging"},
+		"WORKSPACE_MODE (environment): must be local, docker, daytona or remote": {"WORKSPACE_MODE=hidden"},
+		"AGENT_SERVER_HOST (environment)":                                        {"AGENT_SERVER_HOST=hidden.example.com"},
+		"must end without a query":                                               {"CALLBACK_URL=https://a.example.com?x=hidden"},
+		"staging.yaml not found":                                                 {"OMOIOS_ENV=staging"},
 	} {
 		_, err := config.Load(config.Source{Environ: environ})
 		require.ErrorContains(t, err, want)

@@ -133,7 +133,7 @@ func defaultHome(layers []layer) string {
 func (l *Loaded) complete(home, dir string) {
 	l.Home, l.Dir = home, dir
 	l.Database.URL = Secret(plainURL(l.Database.URL.Reveal()))
-	if !l.Given("task.provider") && !l.Daytona.Execution {
+	if !l.Given("task.provider") && l.Task.Provider == task.ProviderLocal {
 		l.Task.Provider = usualSandbox(runtime.GOOS)
 	}
 	root := reflect.ValueOf(&l.Config).Elem()

@@ -71,6 +71,12 @@ var wirings = map[string]wiring{
 		reached:    daytonaReports,
 		doctor:     func(ctx context.Context, cfg *config.Loaded) []Finding { return []Finding{checkDaytona(ctx, cfg)} },
 	},
+	task.ProviderOpenHands: {
+		open:       func(cfg *config.Loaded, log *slog.Logger) (sandbox.Provider, error) { return newOpenHands(cfg, log) },
+		configured: func(cfg *config.Loaded) bool { address, _ := openHandsAccess(cfg); return address != "" },
+		reached:    openHandsReports,
+		doctor:     func(ctx context.Context, cfg *config.Loaded) []Finding { return []Finding{checkOpenHands(ctx, cfg)} },
+	},
 }
 
 var errNotOffered = errors.New("this machine does not offer the provider")

@@ -17,7 +17,7 @@ func sections(root *cobra.Command) {
 			"run", "ps", "show", "why", "logs", "send", "message", "allow", "cancel", "retry", "rewind", "fork", "review", "diff", "checkout", "take", "give",
 			"transcript", "checkpoints", "work", "receipt", "budget", "contract", "acp",
 		}},
-		{"Sandboxes:", []string{"sandbox", "host"}},
+		{"Sandboxes:", []string{"sandbox", "host", "openhands"}},
 		{"Projects and supervision:", []string{"project", "ticket", "organization", "guardian", "conductor"}},
 		{"Server and configuration:", []string{"api", "worker", "migrate", "config", "storage", "keys", "credentials", "version"}},
 	} {

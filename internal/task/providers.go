@@ -4,11 +4,12 @@ import "time"
 
 // Names of sandbox providers.
 const (
-	ProviderLocal    = "local"
-	ProviderDocker   = "docker"
-	ProviderDaytona  = "daytona"
-	ProviderExternal = "external"
-	ProviderBare     = "bare" // of an unmanaged sandbox; it is not in [Providers]
+	ProviderLocal     = "local"
+	ProviderDocker    = "docker"
+	ProviderDaytona   = "daytona"
+	ProviderOpenHands = "openhands"
+	ProviderExternal  = "external"
+	ProviderBare      = "bare" // of an unmanaged sandbox; it is not in [Providers]
 )
 
 // Capabilities are the differences between sandbox providers.
@@ -32,6 +33,7 @@ var Providers = []ProviderSpec{
 	{ProviderLocal, Capabilities{HostBound: true, Machine: true, Exec: true}},
 	{ProviderDocker, Capabilities{HostBound: true, Machine: true, Exec: true}},
 	{ProviderDaytona, Capabilities{Machine: true, Exec: true}},
+	{ProviderOpenHands, Capabilities{Machine: true, Exec: true}},
 	{ProviderExternal, Capabilities{}},
 }
 

@@ -40,8 +40,8 @@ returns when the task is accepted; --wait continues until it has ended.
 Without --repo and --project the command uses the repository around the current folder: the one on GitHub from which it was
 cloned, else the local one. --repo . means the local one in any case.
 
---agent claude gives the text to Claude Code (docs/CLAUDE-CODE.md); codex, gemini, opencode, qwen and copilot give it to
-these agents (docs/CODING-AGENTS.md). scripted runs the steps of a JSON script and ignores
+--agent claude gives the text to Claude Code (docs/CLAUDE-CODE.md); codex, gemini, opencode, qwen, copilot and openhands
+give it to these agents (docs/CODING-AGENTS.md). scripted runs the steps of a JSON script and ignores
 the text, command runs your own program in the sandbox, and external connects itself (docs/CUSTOM-AGENTS.md). omoi
 doctor shows which agents work here. Scripts to try: ` + exampleNames() + `.`,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -3,6 +3,7 @@ package local
 import (
 	"cmp"
 	"path/filepath"
+	"strings"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -64,4 +65,19 @@ func (c Config) withDefaults() (Config, error) {
 		return c, task.Invalid("isolation", "isolation must be auto, require or none, not %q", c.Isolation)
 	}
 	return c, cmp.Or(c.Network.Check(), c.Limits.Check(maxProcesses))
+}
+
+// Folders of a sandbox in its own one.
+const (
+	dirWS   = "ws"
+	dirHome = "home"
+	dirOmoi = "omoi"
+)
+
+// PathsBelow returns the folders of a sandbox without bubblewrap whose own folder is dir.
+func PathsBelow(dir string) sandbox.Paths {
+	omoi := filepath.Join(dir, dirOmoi)
+	return sandbox.Paths{
+		Dir: omoi, Workspace: filepath.Join(dir, dirWS), Home: filepath.Join(dir, dirHome), Agent: omoi + strings.TrimPrefix(sandbox.AgentPath, sandbox.Dir),
+	}
 }

@@ -77,9 +77,6 @@ const (
 	fileState  = "state.json"
 	fileExit   = "exit.json"
 	fileLog    = "log"
-	dirWS      = "ws"
-	dirHome    = "home"
-	dirOmoi    = "omoi"
 	dirEtc     = "etc"
 	dirTmp     = "tmp" // /tmp without bubblewrap
 )

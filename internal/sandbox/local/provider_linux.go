@@ -189,12 +189,7 @@ func (m meta) paths(f folder) sandbox.Paths {
 }
 
 // paths returns the folders of a sandbox on the host.
-func (f folder) paths() sandbox.Paths {
-	return sandbox.Paths{
-		Dir: f.at(dirOmoi), Workspace: f.at(dirWS), Home: f.at(dirHome),
-		Agent: f.at(dirOmoi) + strings.TrimPrefix(sandbox.AgentPath, sandbox.Dir),
-	}
-}
+func (f folder) paths() sandbox.Paths { return PathsBelow(string(f)) }
 
 // APIURL returns the socket if it is mounted and the API listens on loopback, because the socket's path stays the same
 // when the API restarts on another port. A sandbox without bubblewrap uses the socket's path on the host.

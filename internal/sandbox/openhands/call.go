@@ -1,0 +1,170 @@
+package openhands
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"log/slog"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent/textcut"
+	"github.com/omoi-dev/omoi/internal/openhands"
+	"github.com/omoi-dev/omoi/internal/sandbox/place"
+	"github.com/omoi-dev/omoi/internal/shellcmd"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const (
+	callTimeout   = 2 * time.Minute
+	uploadTimeout = 10 * time.Minute
+	// noProgram is the exit code of a call without a program.
+	noProgram = 93
+)
+
+// call carries out a request on the server's machine. A request with secrets, or with a long text, is uploaded.
+func (p *Provider) call(ctx context.Context, ask place.Request) (a place.Answer, err error) {
+	if err := p.Ready(); err != nil {
+		return a, err
+	}
+	ask.Root, ask.Wrapped, ask.Limits = p.root(), p.cfg.Wrapped, p.cfg.Limits
+	text, err := place.Encode(ask)
+	if err != nil {
+		return a, err
+	}
+	program, err := p.installed(ctx)
+	if err != nil {
+		return a, err
+	}
+	from := " <<'OMOI'\n" + text + "\nOMOI\n"
+	if len(ask.Command.Env) > 0 || len(text) > maxInline {
+		file := p.newFile()
+		if err := p.to.Upload(ctx, file, strings.NewReader(text), uploadTimeout); err != nil {
+			return a, err
+		}
+		from = " " + shellcmd.Line(file)
+	}
+	out, err := p.run(ctx, fmt.Sprintf("[ -x %[1]s ] || exit %[2]d\nunset %[3]s\nexec %[1]s place%[4]s", shellcmd.Line(program), noProgram, openhands.MarkName, from), ask.Grace+callTimeout)
+	if err != nil {
+		return a, err
+	}
+	if err := place.Decode(out, &a); err != nil {
+		return a, task.Errorf(task.CodeUnavailable, "The OpenHands server gave an unreadable answer to %s: %s", ask.Method, textcut.First(out, 200)).WithCause(err)
+	}
+	return a, a.Err()
+}
+
+// maxInline is the longest request that is a part of a command.
+const maxInline = 64 << 10
+
+// run runs a shell script on the server's machine, and returns what it prints. A script that fails, or whose end is unknown, is
+// [task.CodeUnavailable].
+func (p *Provider) run(ctx context.Context, script string, timeout time.Duration) (string, error) {
+	out, err := p.to.Bash(ctx, script, "/", timeout)
+	switch {
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("run a command on the OpenHands server: %w", ctx.Err())
+	case task.CodeOf(err) == task.CodeUnauthorized, err == nil && out.ExitCode == 0:
+		return out.Stdout, err
+	case err != nil: // also what refuses the request itself says nothing about a sandbox
+		return "", task.Errorf(task.CodeUnavailable, "%s", task.MessageOf(err)).WithCause(err)
+	}
+	if out.ExitCode == noProgram {
+		p.forget()
+	}
+	return "", task.Errorf(task.CodeUnavailable, "A command on the OpenHands server ended with exit code %d: %s", out.ExitCode, textcut.First(out.Stderr, 500))
+}
+
+// newFile returns the path of a new file, in a folder that only the server's user may enter.
+func (p *Provider) newFile() string { return path.Join(p.cfg.Dir, "calls", rand.Text()) }
+
+// remove removes a file or folder of newFile. What stays is removed with those of calls that have died.
+func (p *Provider) remove(ctx context.Context, file string) {
+	if _, err := p.run(ctx, "rm -rf -- "+shellcmd.Line(file), callTimeout); err != nil {
+		p.log.DebugContext(ctx, "remove file on the OpenHands server failed", slog.Any("error", err))
+	}
+}
+
+func (p *Provider) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.program = ""
+}
+
+// installed returns the path of omoi-agent, which it puts there if it is not.
+func (p *Provider) installed(ctx context.Context) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.program != "" {
+		return p.program, nil
+	}
+	arch, err := p.prepare(ctx)
+	if err != nil {
+		return "", err
+	}
+	program, name, err := p.read(arch)
+	if err != nil {
+		return "", err
+	}
+	found, err := p.run(ctx, "[ -x "+shellcmd.Line(name)+" ] && echo yes || echo no", callTimeout)
+	if err != nil {
+		return "", err
+	}
+	if strings.TrimSpace(found) != "yes" {
+		if err := p.install(ctx, name, program); err != nil {
+			return "", err
+		}
+	}
+	p.program = name
+	return name, nil
+}
+
+// prepare makes the folders, removes what dead calls have left a day ago, and returns the architecture of the machine.
+func (p *Provider) prepare(ctx context.Context) (arch string, err error) {
+	out, err := p.run(ctx, fmt.Sprintf(`set -e
+umask 022
+mkdir -p %[1]s %[2]s %[3]s
+chmod 711 %[1]s
+chmod 700 %[2]s
+find %[2]s -mindepth 1 -maxdepth 1 -mmin +1440 -exec rm -rf {} + || true
+uname -m`, shellcmd.Line(p.cfg.Dir), shellcmd.Line(path.Join(p.cfg.Dir, "calls")), shellcmd.Line(path.Join(p.cfg.Dir, "bin"))), callTimeout)
+	if err != nil {
+		return "", err
+	}
+	machine := strings.TrimSpace(out)
+	arch, known := map[string]string{"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}[machine]
+	if !known {
+		return "", task.Errorf(task.CodeInvalid, "The machine of the OpenHands server is a %s, and omoi has no program for it.", machine)
+	}
+	return arch, nil
+}
+
+// read returns omoi-agent, and its path on the server's machine, which follows from its content.
+func (p *Provider) read(arch string) (program []byte, name string, err error) {
+	from, err := p.cfg.Program(arch)
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { _ = from.Close() }()
+	if program, err = io.ReadAll(from); err != nil {
+		return nil, "", fmt.Errorf("read omoi-agent: %w", err)
+	}
+	sum := sha256.Sum256(program)
+	return program, path.Join(p.cfg.Dir, "bin", "omoi-agent-"+hex.EncodeToString(sum[:8])), nil
+}
+
+// install uploads omoi-agent, and then gives it its name.
+func (p *Provider) install(ctx context.Context, name string, program []byte) error {
+	file := p.newFile()
+	if err := p.to.Upload(ctx, file, bytes.NewReader(program), uploadTimeout); err != nil {
+		return err
+	}
+	quoted := shellcmd.Line(file)
+	_, err := p.run(ctx, fmt.Sprintf("chmod 755 %[1]s && mv -f %[1]s %[2]s", quoted, shellcmd.Line(name)), callTimeout)
+	return err
+}
