@@ -29,7 +29,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/scripted"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
 	"github.com/omoi-dev/omoi/internal/agent/testsides"
+	"github.com/omoi-dev/omoi/internal/openhands/bridge"
 	"github.com/omoi-dev/omoi/internal/redact"
+	"github.com/omoi-dev/omoi/internal/sandbox/local"
+	"github.com/omoi-dev/omoi/internal/sandbox/place"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -42,6 +45,8 @@ const usage = `omoi-agent runs a coding agent inside a sandbox of omoi.
   omoi-agent hook --dir DIR          check a tool call, which standard input has; exit code 2: refused
   omoi-agent tests --config PATH     check out work whose tests are repeated; prints one JSON object
   omoi-agent probe --dir DIR         inspect the agent's spool; prints one JSON object
+  omoi-agent openhands bridge PATH    speak the Agent Client Protocol with an OpenHands agent server, whose program is at PATH
+  omoi-agent place [FILE]    carry out a call of a sandbox provider on this machine; prints the answer
   omoi-agent version
 `
 
@@ -63,6 +68,10 @@ func start(args []string, out, errs io.Writer) int {
 		return exitUsage
 	}
 	switch args[0] {
+	case "shim": // between the local provider and a sandbox
+		return local.ShimMain(args[1:])
+	case "place":
+		return place.Main(args[1:], os.Stdin, out)
 	case "run":
 		return withConfig(args[1:], errs, run)
 	case "collect":
@@ -77,6 +86,8 @@ func start(args []string, out, errs io.Writer) int {
 		return checkCall(args[1:], errs)
 	case "tests":
 		return withConfig(args[1:], errs, func(cfg agentconfig.Config, errs io.Writer) int { return tests(cfg, out, errs) })
+	case "openhands":
+		return connectOpenHands(args[1:], errs)
 	case "probe":
 		return probe(args[1:], out, errs)
 	case "version":
@@ -217,6 +228,16 @@ func checkCall(args []string, errs io.Writer) int {
 		return hook.ExitUnchecked
 	}
 	return hook.Run(dir, os.Stdin, errs)
+}
+
+// connectOpenHands connects an OpenHands agent server until standard input ends.
+func connectOpenHands(args []string, errs io.Writer) int {
+	if len(args) != 2 || args[0] != "bridge" {
+		_, _ = io.WriteString(errs, usage)
+		return exitUsage
+	}
+	bridge.Main(args[1])
+	return 0
 }
 
 func tests(cfg agentconfig.Config, out, errs io.Writer) int {

@@ -3,6 +3,7 @@ package main_test
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -11,8 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/agent/claude"
+	"github.com/omoi-dev/omoi/internal/proctable"
 	"github.com/omoi-dev/omoi/internal/task"
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
+	openhandstest "github.com/omoi-dev/omoi/internal/testkit/openhands"
 )
 
 // fakeClaude is a program that speaks the protocol of Claude Code and runs a test's script.
@@ -49,6 +52,15 @@ func commandBox(t *testing.T, does string) *box {
 	return b
 }
 
+// openhandsBox returns a sandbox whose agent is a conversation of a fake OpenHands server.
+func openhandsBox(t *testing.T, script func(*openhandstest.Turn)) *box {
+	t.Helper()
+	b := newBox(t, "")
+	b.cfg.Runtime, b.cfg.Env = "openhands", openhandstest.NewFake(t, script).Vars()
+	b.cfg.Env[wantsNoCommit], b.cfg.Env["HOME"] = "false", t.TempDir()
+	return b
+}
+
 // speaks are the event lines of a program.
 const speaks = `
 event() { printf '{"omoi":"event","event_type":"%s","event_data":%s}\n' "$1" "$2"; }
@@ -68,13 +80,30 @@ func kinds(t *testing.T) map[string]map[string]func() *box {
 		"command":  {"succeeds": command("echo done"), "fails": command("exit 3"), "hangs": command(plain)},
 		"claude":   {"succeeds": program("result false done; cat > /dev/null"), "fails": program("result true no; exit 1"), "hangs": program(plain)},
 	}
+	openhands := func(script func(*openhandstest.Turn)) func() *box {
+		return func() *box { return openhandsBox(t, script) }
+	}
+	all["openhands"] = map[string]func() *box{
+		"succeeds": openhands(func(t *openhandstest.Turn) { t.Finish("done") }),
+		"fails":    openhands(func(t *openhandstest.Turn) { t.Fail("Code", "agent_action", "no") }),
+		"hangs":    openhands(func(t *openhandstest.Turn) { t.Shell(plain) }),
+	}
 	for _, r := range task.Runtimes {
-		if r.ACP {
+		if r.ACP && all[r.Name] == nil {
 			agent := func(does string) func() *box { return func() *box { return fakeACPBox(t, r.Name, does) } }
 			all[r.Name] = map[string]func() *box{"succeeds": agent("result done; hear"), "fails": agent("fails no; hear"), "hangs": agent(plain)}
 		}
 	}
 	return all
+}
+
+// isRunning reports whether a process runs. One that has ended may wait for init to take note of it.
+func isRunning(t *testing.T, pid string) bool {
+	t.Helper()
+	number, err := strconv.Atoi(pid)
+	require.NoError(t, err)
+	p, found := proctable.Read(number)
+	return found && !p.HasEnded()
 }
 
 // TestEveryRuntime holds all runtimes to one contract: each outcome is reported once, a restart after finished work
@@ -115,7 +144,7 @@ func TestEveryRuntime(t *testing.T) {
 			pid := waitFile(t, b.at("ready"))
 			require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 			require.Equal(t, 0, wait().ExitCode())
-			require.NoDirExists(t, "/proc/"+pid)
+			require.False(t, isRunning(t, pid))
 			require.Equal(t, "sigterm", b.one("agent.shutdown")["reason"])
 			require.Empty(t, b.server.Of("agent.error"))
 		})

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path"
@@ -15,7 +16,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/proctable"
 	"github.com/omoi-dev/omoi/internal/testkit/npm"
+	openhandstest "github.com/omoi-dev/omoi/internal/testkit/openhands"
 )
 
 // agentColumns of the table, in their order.
@@ -24,12 +27,30 @@ var agentColumns = []string{"version", "task", "message", "tokens", "cancel", "k
 // programOf returns the program of the agent whose tool runs as a process.
 func programOf(t *testing.T, pid int) int {
 	t.Helper()
+	environ, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if _, rest, ok := strings.Cut("\x00"+string(environ), "\x00OMOI_OPENHANDS_SERVER="); ok { // its terminals are no children of it
+		dir, _, _ := strings.Cut(rest, "\x00")
+		return serverIn(t, dir)
+	}
 	for ; ; pid = parentOf(pid) {
 		require.Greater(t, pid, 1, "no omoi-agent is above the tool")
 		if path.Base(argvOf(parentOf(pid))[0]) == "omoi-agent" {
 			return pid
 		}
 	}
+}
+
+// serverIn returns the OpenHands server that works in a folder.
+func serverIn(t *testing.T, dir string) int {
+	t.Helper()
+	for _, p := range proctable.All() {
+		at, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", p.PID))
+		if at == dir && slices.ContainsFunc(argvOf(p.PID), func(arg string) bool { return path.Base(arg) == "agent-server" }) {
+			return p.PID
+		}
+	}
+	require.Fail(t, "no OpenHands server works in "+dir)
+	return 0
 }
 
 // isGone reports that a process has ended: the command line of one that nobody has waited for is empty.
@@ -83,6 +104,27 @@ func installed(t *testing.T, a *realAgent) string {
 		t.Skipf("SKIPPED: %s %s cannot be installed, so nothing was tested with it: %v", d.Title, d.Least, err)
 	}
 	return filepath.Dir(filepath.Dir(program))
+}
+
+// programs returns the folder of the program, which sandboxes can read. The variable of the program's path names one that is there
+// already. A root user's sandboxes cannot read what pip makes of that user's Python.
+func programs(t *testing.T, a *realAgent) string {
+	t.Helper()
+	d := a.dialect
+	if program := os.Getenv(d.Bin()); program != "" {
+		return filepath.Dir(program)
+	}
+	if d.Command == nil {
+		return reachable(t, installed(t, a))
+	}
+	if os.Geteuid() == 0 {
+		t.Skipf("SKIPPED: root's sandboxes run as other users, and %s names no %s that they can read. Next: %s", d.Bin(), d.Program, d.Install)
+	}
+	program, err := openhandstest.Install(t.Context())
+	if err != nil {
+		t.Skipf("SKIPPED: %s %s cannot be installed, so nothing was tested with it: %v", d.Title, d.Least, err)
+	}
+	return filepath.Dir(program)
 }
 
 // reachable returns a folder with the same files that sandboxes can read: the user's cache is closed to them.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -45,8 +46,9 @@ func TestCodingAgents(t *testing.T) {
 			a := &realAgent{dialect: d, seen: map[string]string{}}
 			t.Cleanup(func() { rows.add(t, a) })
 			a.seen["version"] = d.Least
-			bin := reachable(t, installed(t, a))
+			bin := programs(t, a)
 			a.rig = newRig(t, map[string]string{"PATH": bin + ":" + os.Getenv("PATH"), "OMOI_SANDBOX_ISOLATION": "none"}).up()
+			a.longer = 10 * time.Minute // some programs need a minute to start on a busy machine
 			a.eventually("the worker reports the program", func() bool {
 				hosts, err := a.api.Hosts(t.Context())
 				return err == nil && len(hosts) == 1 && slices.Contains(hosts[0].Agents, name)
@@ -112,6 +114,10 @@ func (a *realAgent) computes() (ends func()) {
 			return nil
 		}
 	}
+	atOnce := 1 // receipts while the tool runs
+	if a.dialect.Name == "openhands" {
+		atOnce = 0 // its server takes a message after the tool, and a receipt before would be false
+	}
 	model := modeltest.New(
 		a.t, modeltest.Turn{Text: "I write it.", Tools: []modeltest.Tool{modeltest.Shell("printf 'import math\\nprint(math.comb(50, 25))\\n' > binomial.py")}, Expect: modeltest.Saying("C(50,25)")},
 		modeltest.Turn{Tools: []modeltest.Tool{modeltest.Shell("echo 1 > " + dir + "/begun; until [ -e " + dir + "/go ]; do sleep 0.1; done; python3 binomial.py")}},
@@ -127,7 +133,7 @@ func (a *realAgent) computes() (ends func()) {
 		sent := a.omoi("send", made.ID, told, "--json")
 		require.Zero(a.t, sent.code, sent.stderr)
 		a.eventually("the message reaches the agent", func() bool {
-			return a.stored(`event_type = 'agent.message_injected'`) == 1 && (a.dialect.Steer != acp.SteerInject || a.stored(delivered) == 1)
+			return a.stored(`event_type = 'agent.message_injected'`) == 1 && (a.dialect.Steer != acp.SteerInject || a.stored(delivered) == atOnce)
 		})
 		require.NoError(a.t, os.WriteFile(dir+"/go", nil, 0o600))
 		a.computed(a.ends(made.ID, task.StatusCompleted), repo, len(model.Requests()))

@@ -47,6 +47,7 @@ type rig struct {
 	pool     *pgxpool.Pool
 	programs string              // folder of omoi and omoi-agent; empty: those under test
 	as       *syscall.Credential // whom everything runs as; nil: ourselves
+	longer   time.Duration       // how long it waits for a fact; zero: patience
 
 	mu    sync.Mutex
 	procs map[string]*process
@@ -329,7 +330,7 @@ func retries(n int) func(*apiclient.CreateTaskRequest) {
 // eventually waits for a fact.
 func (r *rig) eventually(what string, fact func() bool) {
 	r.t.Helper()
-	require.True(r.t, waitFor(patience, fact), what)
+	require.True(r.t, waitFor(cmp.Or(r.longer, patience), fact), what)
 }
 
 // task reads a task; errors of a server that is down are waited out.
@@ -353,7 +354,7 @@ func (r *rig) until(id, what string, fact func(task.Task) bool) task.Task {
 		got, err = r.api.Task(context.Background(), id)
 		return err == nil && fact(got)
 	}
-	if !waitFor(patience, ok) {
+	if !waitFor(cmp.Or(r.longer, patience), ok) {
 		require.Failf(r.t, "the task did not get there", "%s: status %s, attempts %s, error %s, why %s",
 			what, got.Status, stories(got.Attempts), text(got.ErrorMessage), got.Why)
 	}

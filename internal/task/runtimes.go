@@ -49,6 +49,7 @@ var Runtimes = []RuntimeSpec{
 	{Name: "opencode", ACP: true, NeedsModel: true, SurvivesInterrupt: true, Credential: "openrouter", Access: []string{"OPENROUTER", "ANTHROPIC", "OPENAI", "GOOGLE"}},
 	{Name: "qwen", ACP: true, NeedsModel: true, SurvivesInterrupt: true, Credential: "openai", Access: []string{"OPENAI", "OPENROUTER"}},
 	{Name: "copilot", ACP: true, NeedsModel: true, SurvivesInterrupt: true, Credential: "github_copilot", Access: []string{"GITHUB_COPILOT", "COPILOT_PROVIDER", "OPENAI", "ANTHROPIC"}},
+	{Name: "openhands", ACP: true, NeedsModel: true, SurvivesInterrupt: true, Credential: "anthropic", Access: []string{"LLM", "ANTHROPIC", "OPENAI", "OPENROUTER", "GOOGLE"}},
 	{Name: AgentScripted, Input: InputScript},
 	{Name: AgentCommand, Input: InputCommand, Hooked: true},
 	{Name: AgentExternal, SelfConnecting: true},

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 	"strconv"
@@ -39,6 +40,12 @@ type Dialect struct {
 	SumsTokens bool
 	// Endpoint is the kind of credential with which a task sets the endpoint of the model; empty: that of the agent.
 	Endpoint string
+	// Command returns the command that speaks the protocol for the program at a path; nil: the program itself, with Args.
+	Command func(path string) ([]string, error)
+	// Remote reports that the variables of the task name a server, so that the sandbox needs no program; nil: it always does.
+	Remote func(vars Vars) bool
+	// Probe returns the version of the program at a path; nil: the program names it in answer to initialize.
+	Probe func(ctx context.Context, path string, environ []string) (string, error)
 	// Silence is the failure class of a turn in which the agent has not said anything for too long; empty:
 	// infrastructure.
 	Silence task.FailureClass
@@ -95,8 +102,11 @@ func (d Dialect) credential() string { return cmp.Or(task.RuntimeOf(d.Name).Cred
 // VarsAt returns the variables of a task whose model is at the address of a server.
 func (d Dialect) VarsAt(address, model, key string) Vars {
 	kind := cmp.Or(d.Endpoint, d.credential())
-	if kind == "openai" || kind == "openrouter" {
+	if kind == "openai" || kind == "openrouter" || kind == "llm" {
 		address += "/v1"
+	}
+	if kind == "llm" {
+		model = "openai/" + model
 	}
 	kind = strings.ToUpper(kind)
 	return Vars{"MODEL": model, kind + "_API_KEY": key, kind + "_BASE_URL": address}

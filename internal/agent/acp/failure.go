@@ -17,7 +17,7 @@ import (
 )
 
 // keyForm is the form of variables with credentials of models. Other keys are the user's, and tests may need them.
-var keyForm = regexp.MustCompile(`^((OPENAI|ANTHROPIC|GOOGLE|GEMINI|OPENROUTER|GITHUB_COPILOT|COPILOT_PROVIDER)_API_KEY|ANTHROPIC_AUTH_TOKEN|CLAUDE_CODE_OAUTH_TOKEN|COPILOT_GITHUB_TOKEN)$`)
+var keyForm = regexp.MustCompile(`^((OPENAI|ANTHROPIC|GOOGLE|GEMINI|OPENROUTER|GITHUB_COPILOT|COPILOT_PROVIDER|LLM)_API_KEY|ANTHROPIC_AUTH_TOKEN|CLAUDE_CODE_OAUTH_TOKEN|COPILOT_GITHUB_TOKEN)$`)
 
 // Failure returns the failure of the newest turn; nil after a success. The stop reason alone proves no success: some
 // agents end their turn normally after every error.

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,9 +63,9 @@ func TestDialects(t *testing.T) {
 		d, ok := Of(name)
 		require.True(t, ok)
 		require.True(t, name == Claude || task.RuntimeOf(name).ACP, name)
-		require.Equal(t, len(Names()), len(acptest.Agents()))
+		require.True(t, d.Command != nil || slices.Contains(acptest.Agents(), strings.TrimSuffix(name, "-acp")), "frames of %s", name)
 		require.NotEmpty(t, d.Title+d.Program)
-		require.Contains(t, d.Install, "@"+d.Least)
+		require.Contains(t, d.Install, d.Least)
 		_, err := d.Environ(Place{Home: "/h", Dir: "/d", Work: "/w"}, Vars{})
 		require.ErrorContains(t, err, "omoi credentials set "+d.credential())
 		vars := Vars{strings.ToUpper(d.credential()) + "_API_KEY": "planted-key", "MODEL": "m"}
@@ -84,7 +85,7 @@ func TestEndpoints(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string][2]string{
 		"codex": {"OPENAI", "CODEX_CONFIG"}, "qwen": {"OPENAI", "OPENAI_BASE_URL"}, "gemini": {"GOOGLE", "GOOGLE_GEMINI_BASE_URL"},
-		"opencode": {"ANTHROPIC", "OPENCODE_CONFIG_CONTENT"}, "copilot": {"OPENAI", "COPILOT_PROVIDER_BASE_URL"}, Claude: {"ANTHROPIC", "ANTHROPIC_BASE_URL"},
+		"opencode": {"ANTHROPIC", "OPENCODE_CONFIG_CONTENT"}, "copilot": {"OPENAI", "COPILOT_PROVIDER_BASE_URL"}, "openhands": {"OPENROUTER", "LLM_BASE_URL"}, Claude: {"ANTHROPIC", "ANTHROPIC_BASE_URL"},
 	} {
 		env, err := dialects[name].Environ(Place{Dir: "/d"}, Vars{c[0] + "_BASE_URL": "http://models:1/v1", "MODEL": "m"})
 		require.NoError(t, err, name)

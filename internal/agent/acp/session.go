@@ -23,9 +23,13 @@ func (t *talk) ensure(ctx context.Context) error {
 	if t.conn != nil && !t.conn.over() {
 		return nil
 	}
+	args, err := t.Dialect.command(t.path)
+	if err != nil {
+		return agent.Failure(task.ClassInfrastructure, err)
+	}
 	t.rec.begin()
 	conn, err := dial(ctx, t.Env, proc.Command{
-		Args: append([]string{t.path}, t.Dialect.Args...), Dir: t.Env.Config.Workspace, Env: agent.Environ(t.environ), Grace: min(t.Env.Config.Grace/4, 2*time.Second),
+		Args: args, Dir: t.Env.Config.Workspace, Env: agent.Environ(t.environ), Grace: min(t.Env.Config.Grace/4, 2*time.Second),
 	}, t)
 	if err != nil {
 		return agent.Failure(task.ClassInfrastructure, err)
@@ -156,6 +160,8 @@ func (t *talk) unopened(err error) error {
 		kind := t.Dialect.credential()
 		return agent.Failure(task.ClassCredentials, task.Errorf(task.CodeUnauthorized,
 			"%s has no valid login: %s. Next: omoi credentials set %s; see docs/CODING-AGENTS.md", t.Dialect.Title, strings.TrimSuffix(refused.Message, "."), kind).WithReason(task.NoCredential(kind)))
+	case answered && refused.Code == jsonrpc.CodeParams && t.Dialect.Command != nil: // omoi's own bridge says what is wrong
+		return task.Invalid("agent", "Cannot start %s: %s", t.Dialect.Title, refused.Message)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.Is(err, errEnded):

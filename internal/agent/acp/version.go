@@ -17,6 +17,9 @@ import (
 // Version starts the program at path in a folder of its own, with the given environment, and returns the version that it
 // names in answer to initialize. An agent needs no credential for that.
 func (d Dialect) Version(ctx context.Context, path, dir string, environ []string) (string, error) {
+	if d.Probe != nil {
+		return d.Probe(ctx, path, environ)
+	}
 	cmd := exec.CommandContext(ctx, path, d.Args...) //nolint:gosec // G204: the operator's own program
 	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, environ, time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
