@@ -2,6 +2,7 @@ package openhands
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -30,13 +31,14 @@ type Fault struct {
 	Status int  // of the answer instead of the work; zero: the work is done
 	Drop   bool // the work is done, and its answer is lost
 	Save   bool // a message is saved and not started
+	Hang   bool // there is no answer until the client gives up
 }
 
 // NewFake starts a server that ends with the test. script plays a run of a conversation.
 func NewFake(t *testing.T, script func(t *Turn)) *Fake {
 	t.Helper()
 	f := &Fake{Key: "planted-server-key", Fault: func(*http.Request) Fault { return Fault{} }, script: script, talks: map[string]*talk{}}
-	server := httptest.NewServer(f.routes())
+	server := httptest.NewServer(f.routes(t))
 	f.URL = server.URL
 	t.Cleanup(func() {
 		f.Forget()
@@ -74,7 +76,8 @@ func (f *Fake) Said() (all []string) {
 	return all
 }
 
-func (f *Fake) routes() http.Handler {
+func (f *Fake) routes(t *testing.T) http.Handler {
+	t.Helper()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /server_info", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, map[string]any{
@@ -101,7 +104,8 @@ func (f *Fake) routes() http.Handler {
 			answer(w, status, body)
 		})
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.serve(mux, w, r) })
+	checked := described(t, mux)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.serve(checked, w, r) })
 }
 
 // serve checks the key, and plays the fault of a request.
@@ -112,6 +116,9 @@ func (f *Fake) serve(mux http.Handler, w http.ResponseWriter, r *http.Request) {
 	}
 	fault := f.Fault(r)
 	switch {
+	case fault.Hang:
+		_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection is not seen
+		<-r.Context().Done()
 	case fault.Status != 0:
 		answer(w, fault.Status, map[string]any{"detail": "a fault"})
 	case fault.Drop:
@@ -159,7 +166,7 @@ func (f *Fake) forget(id string) {
 func answer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body)
+	_ = json.NewEncoder(w).Encode(body) //nolint:errchkjson // its own
 }
 
 // newID returns the ID of an event.

@@ -47,16 +47,18 @@ type Turn struct {
 
 // Text is a plain answer of the model, after which the run ends.
 func (t *Turn) Text(text string) {
-	t.of.add(fields{"kind": "MessageEvent", "source": "agent", "llm_response_id": newID(), "llm_message": message(text)})
+	t.of.add(fields{"kind": "MessageEvent", "source": "agent", "llm_response_id": newID(), "llm_message": message("assistant", text)})
 }
 
 // Finish is a call of the tool that ends the run.
-func (t *Turn) Finish(text string) { t.call("finish", fields{"message": text}) }
+func (t *Turn) Finish(text string) {
+	t.call("finish", fields{"kind": "FinishAction", "message": text}, fields{"message": text})
+}
 
 // Shell runs a command as a tool does.
 func (t *Turn) Shell(command string) {
-	id := t.call("terminal", fields{"command": command, "summary": "Run it"})
-	cmd := exec.CommandContext(t.ctx, "sh", "-c", command)
+	id := t.call("terminal", fields{"kind": "TerminalAction", "command": command}, fields{"command": command, "summary": "Run it"})
+	cmd := exec.CommandContext(t.ctx, "sh", "-c", command) //nolint:gosec // the test's own
 	cmd.Dir, cmd.Env, cmd.WaitDelay = t.Dir, append(os.Environ(), openhands.Mark(t.of.id)), time.Second
 	cmd.Cancel = func() error {
 		openhands.EndProcesses(t.of.id)
@@ -67,14 +69,14 @@ func (t *Turn) Shell(command string) {
 		t.of.add(fields{"kind": "AgentErrorEvent", "source": "agent", "tool_name": "terminal", "tool_call_id": id, "error": "interrupted"})
 		return
 	}
-	t.of.add(fields{"kind": "ObservationEvent", "source": "environment", "tool_name": "terminal", "tool_call_id": id, "observation": fields{
-		"kind": "TerminalObservation", "content": []fields{{"type": "text", "text": string(out)}}, "exit_code": cmd.ProcessState.ExitCode(), "is_error": false,
+	t.of.add(fields{"kind": "ObservationEvent", "source": "environment", "tool_name": "terminal", "tool_call_id": id, "action_id": id, "observation": fields{
+		"kind": "TerminalObservation", "command": command, "content": []fields{{"type": "text", "text": string(out)}}, "exit_code": cmd.ProcessState.ExitCode(), "is_error": false,
 	}})
 }
 
 // Fail ends the run with an error.
 func (t *Turn) Fail(code, kind, text string) {
-	t.of.add(fields{"kind": "ConversationErrorEvent", "source": "environment", "code": code, "detail": text, "classification": fields{"kind": kind}})
+	t.of.add(fields{"kind": "ConversationErrorEvent", "source": "environment", "code": code, "detail": text, "classification": fields{"kind": kind, "retryable": false}})
 	t.end = openhands.StatusError
 }
 
@@ -96,17 +98,19 @@ func (t *Turn) Hear() string {
 	return ""
 }
 
-func (t *Turn) call(tool string, input fields) (id string) {
+func (t *Turn) call(tool string, action, input fields) (id string) {
 	id = newID()
 	text, _ := json.Marshal(input) //nolint:errchkjson // strings
 	t.of.add(fields{
-		"kind": "ActionEvent", "source": "agent", "llm_response_id": newID(), "tool_name": tool, "tool_call_id": id, "action": fields{"kind": tool},
-		"tool_call": fields{"id": id, "name": tool, "arguments": string(text)},
+		"kind": "ActionEvent", "source": "agent", "llm_response_id": newID(), "tool_name": tool, "tool_call_id": id, "action": action, "thought": []fields{},
+		"tool_call": fields{"id": id, "name": tool, "arguments": string(text), "origin": "completion"},
 	})
 	return id
 }
 
-func message(text string) fields { return fields{"content": []fields{{"type": "text", "text": text}}} }
+func message(role, text string) fields {
+	return fields{"role": role, "content": []fields{{"type": "text", "text": text}}}
+}
 
 // add stores an event. An event of a call or a text is one request to the model.
 func (one *talk) add(event fields) {
@@ -155,7 +159,7 @@ func (one *talk) search(r *http.Request) (int, any) {
 	items := one.events
 	if body := r.URL.Query().Get("body"); body != "" {
 		items = slices.DeleteFunc(slices.Clone(items), func(e fields) bool {
-			text, _ := json.Marshal(e["llm_message"]) //nolint:errchkjson // strings
+			text, _ := json.Marshal(e["llm_message"])
 			return e["source"] != "user" || !strings.Contains(string(text), body)
 		})
 	}
@@ -169,7 +173,7 @@ func (one *talk) hear(r *http.Request) (int, any) {
 		Content []openhands.Text `json:"content"`
 	}
 	_ = json.NewDecoder(r.Body).Decode(&said)
-	one.add(fields{"kind": "MessageEvent", "source": "user", "llm_message": message(openhands.Joined(said.Content))})
+	one.add(fields{"kind": "MessageEvent", "source": "user", "llm_message": message("user", openhands.Joined(said.Content))})
 	if r.Header.Get("X-Fake-Save") != "" {
 		return http.StatusTooManyRequests, fields{"detail": "Message saved, but the conversation run limit was reached."}
 	}
