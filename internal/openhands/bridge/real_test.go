@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/agent/statefile"
 	"github.com/omoi-dev/omoi/internal/openhands"
 	"github.com/omoi-dev/omoi/internal/openhands/bridge"
 	"github.com/omoi-dev/omoi/internal/proctable"
@@ -34,10 +36,6 @@ func config(t *testing.T, program string, turns ...modeltest.Turn) bridge.Config
 
 func shell(command string) modeltest.Turn {
 	return modeltest.Turn{Text: "I run it.", Tools: []modeltest.Tool{modeltest.Shell(command)}}
-}
-
-func finish(text string) modeltest.Turn {
-	return modeltest.Turn{Tools: []modeltest.Tool{{Name: "finish", Input: map[string]any{"message": text}}}}
 }
 
 // A turn runs a command, hears a message meanwhile, and the session continues in another server.
@@ -105,7 +103,7 @@ func TestBridge_Faults(t *testing.T) {
 	t.Run("killed", func(t *testing.T) {
 		t.Parallel()
 		work := t.TempDir()
-		cfg := config(t, program, shell("echo $$ > pid; sleep 1000"))
+		cfg := config(t, program, shell("echo $$ > pid; python3 -c 'import time; time.sleep(1000)'; true"), modeltest.Turn{Text: "It is still 42.", Expect: modeltest.Saying("I run it.", "Go on.")})
 		c := dial(t, cfg)
 		c.open(work)
 		done := c.call("session/prompt", c.says("Begin."))
@@ -113,6 +111,35 @@ func TestBridge_Faults(t *testing.T) {
 		require.NoError(t, syscall.Kill(serverOf(t, cfg.Dir), syscall.SIGKILL))
 		require.Contains(t, done().Error.Message, "signal: killed")
 		require.Equal(t, "connection", c.failure()["category"])
+		c.close()
+
+		again := dial(t, cfg)
+		again.session = c.session
+		require.Nil(t, again.call("session/resume", map[string]any{"sessionId": c.session})().Error)
+		end := again.call("session/prompt", again.says("Go on."))()
+		require.Nil(t, end.Error)
+		require.Contains(t, string(end.Result), `"end_turn"`)
+		require.Equal(t, []string{"It is still 42."}, again.texts())
+	})
+	t.Run("frozen", func(t *testing.T) {
+		t.Parallel()
+		work := t.TempDir()
+		cfg := config(t, program, shell("touch begun; until [ -e go ]; do sleep 0.1; done"), modeltest.Turn{Text: "Done."})
+		c := dial(t, cfg)
+		c.open(work)
+		done := c.call("session/prompt", c.says("Begin."))
+		require.Eventually(t, func() bool { _, err := os.Stat(filepath.Join(work, "begun")); return err == nil }, patience, 20*time.Millisecond)
+		pid := serverOf(t, cfg.Dir)
+		require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+		for range 6 { // each for 10 s
+			require.Equal(t, task.CodeUnavailable, task.CodeOf(clientOf(t, cfg.Dir, pid).Alive(t.Context())))
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(work, "go"), nil, 0o600))
+		require.NoError(t, syscall.Kill(pid, syscall.SIGCONT))
+		end := done()
+		require.Nil(t, end.Error)
+		require.Contains(t, string(end.Result), `"end_turn"`)
+		require.Equal(t, []string{"I run it.", "Done."}, c.texts())
 	})
 	t.Run("model", func(t *testing.T) {
 		t.Parallel()
@@ -122,6 +149,19 @@ func TestBridge_Faults(t *testing.T) {
 		require.Nil(t, end.Error)
 		require.Equal(t, "auth", c.failure()["category"], fmt.Sprint(c.failure()))
 	})
+}
+
+// clientOf returns a client of the server with a process, which works in a folder.
+func clientOf(t *testing.T, dir string, pid int) *openhands.Client {
+	t.Helper()
+	var keys openhands.Keys
+	require.True(t, statefile.Load(filepath.Join(dir, "keys.json"), &keys))
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	require.NoError(t, err)
+	args := strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")
+	to, err := openhands.New("http://127.0.0.1:"+args[slices.Index(args, "--port")+1], keys.Session)
+	require.NoError(t, err)
+	return to
 }
 
 // serverOf returns the process of the server that works in a folder.
