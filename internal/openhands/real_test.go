@@ -76,7 +76,7 @@ func (a *talk) left(dir string) (files []string) {
 	a.Helper()
 	require.NoError(a, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
-			return nil //nolint:nilerr // of another test, which goes on
+			return nil //nolint:nilerr // of another test, which runs
 		}
 		text, _ := os.ReadFile(path)
 		for _, id := range []string{a.id, strings.ReplaceAll(a.id, "-", "")} {

@@ -32,8 +32,8 @@ const Install = "python3.12 -m venv /usr/local/lib/openhands && /usr/local/lib/o
 	" openhands-agent-server==" + Tested + " openhands-sdk==" + Tested + " openhands-tools==" + Tested + " openhands-workspace==" + Tested +
 	" && ln -sf /usr/local/lib/openhands/bin/" + Program + " /usr/local/bin/"
 
-// startWait is the time for a server to start: 10 s on an idle machine, a minute on a busy one.
-const startWait = 3 * time.Minute
+// StartWait is the time for a server to start: 10 s on an idle machine, a minute on a busy one.
+const StartWait = 3 * time.Minute
 
 // Runs is how many conversations a server of omoi runs at once.
 const Runs = 8
@@ -141,7 +141,7 @@ func (s Setup) run(cmd *exec.Cmd, over <-chan struct{}) error {
 
 // started waits until the server is ready, and checks it.
 func (s *Server) started(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startWait)
+	ctx, cancel := context.WithTimeout(ctx, StartWait)
 	defer cancel()
 	for s.Ready(ctx) != nil {
 		select {
@@ -150,7 +150,7 @@ func (s *Server) started(ctx context.Context) error {
 		default:
 		}
 		if err := wait.For(ctx, 200*time.Millisecond); err != nil {
-			return task.Errorf(task.CodeUnavailable, "The OpenHands server was not ready in %s.", startWait).WithCause(err)
+			return task.Errorf(task.CodeUnavailable, "The OpenHands server was not ready in %s.", StartWait).WithCause(err)
 		}
 	}
 	_, err := s.Check(ctx)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -46,6 +47,8 @@ type Dialect struct {
 	Remote func(vars Vars) bool
 	// Probe returns the version of the program at a path; nil: the program names it in answer to initialize.
 	Probe func(ctx context.Context, path string, environ []string) (string, error)
+	// Patience is the time for an answer that needs no model; zero: defaultPatience.
+	Patience time.Duration
 	// Silence is the failure class of a turn in which the agent has not said anything for too long; empty:
 	// infrastructure.
 	Silence task.FailureClass

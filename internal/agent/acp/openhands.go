@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/openhands"
 	"github.com/omoi-dev/omoi/internal/openhands/bridge"
@@ -14,6 +15,7 @@ import (
 var _ = register(Dialect{
 	Name: "openhands", Title: "OpenHands", Program: openhands.Program, Install: openhands.Install, Least: openhands.Tested,
 	Environ: openhandsEnviron, Steer: SteerInject, Endpoint: "llm",
+	Patience: openhands.StartWait + time.Minute,
 	Command: func(path string) ([]string, error) {
 		self, err := os.Executable()
 		return []string{self, "openhands", "bridge", path}, err

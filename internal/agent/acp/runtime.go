@@ -56,7 +56,7 @@ func (a Runtime) open(ctx context.Context, env agent.Env) (*talk, error) {
 	vars := agent.Variables(env.Environ)
 	t := &talk{Runtime: a, where: placeOf(env, vars), mu: &sync.Mutex{}}
 	t.Minute = cmp.Or(max(a.Minute, 0), time.Minute)
-	t.Silence, t.Patience = cmp.Or(max(a.Silence, 0), defaultSilence), cmp.Or(max(a.Patience, 0), defaultPatience)
+	t.Silence, t.Patience = cmp.Or(max(a.Silence, 0), defaultSilence), cmp.Or(max(a.Patience, 0), a.Dialect.Patience, defaultPatience)
 	if err := t.prepare(env, vars); err != nil {
 		return nil, err
 	}

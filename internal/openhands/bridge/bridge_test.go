@@ -50,7 +50,7 @@ func TestFake_Turn(t *testing.T) {
 	require.Contains(t, f.Said()[0], "Begin.\n\n[omoi message ")
 }
 
-// A message is in the conversation once, and runs, whatever becomes of the request.
+// A message is in the conversation once, and runs, also if its request fails.
 func TestFake_Message(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]openhandstest.Fault{

@@ -18,7 +18,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/openhands/bridge"
 )
 
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // client speaks with a bridge.
 type client struct {

@@ -65,7 +65,7 @@ func (f *faulty) unmet() int {
 	return f.left
 }
 
-// Whatever becomes of the requests, a turn ends by itself, and its message is in the conversation once: no attempt is replaced.
+// With any of these faults, a turn ends by itself, and its message is in the conversation once: no attempt is replaced.
 func TestFake_AHundredFaults(t *testing.T) {
 	t.Parallel()
 	var all []*faulty

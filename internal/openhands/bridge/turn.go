@@ -14,7 +14,7 @@ import (
 const (
 	lookEvery  = time.Second      // a webhook may be lost, and another server sends none
 	frozenWait = 5 * time.Minute  // without an answer, after which the server counts as frozen
-	idleWait   = 3 * time.Second  // after which a conversation that does not run a message is told to
+	idleWait   = 3 * time.Second  // after which the bridge runs a conversation with an unanswered message
 	wedgedWait = 90 * time.Second // after which it counts as one that never will
 	cancelWait = 3 * time.Second  // for an interrupt, before the runtime kills the program
 	sumEvery   = time.Second      // between looks at the sums of a turn

@@ -40,7 +40,7 @@ func NewMachine(t *testing.T) Machine {
 	return m
 }
 
-// runBash runs a command in a session of its own. As at the real server, the command goes on when the client has gone, and its end is that
+// runBash runs a command in a session of its own. As at the real server, the command continues when the client has gone, and its end is that
 // of all that hold its output.
 func runBash(w http.ResponseWriter, r *http.Request) {
 	var ask struct {

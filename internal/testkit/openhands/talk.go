@@ -24,7 +24,7 @@ type talk struct {
 
 	mu      sync.Mutex
 	status  openhands.Status
-	former  openhands.Status // read once more after a run begins; empty: no more
+	former  openhands.Status // read one more time after a run begins; empty: no more
 	events  []fields
 	used    int // requests to the model
 	running context.CancelFunc
