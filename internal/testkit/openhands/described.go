@@ -104,7 +104,10 @@ func load(file string) (description, error) {
 	doc.Servers, doc.Security = nil, nil
 	closed := false
 	for _, schema := range doc.Components.Schemas {
-		schema.Value.Discriminator = nil // the server names other values than it sends
+		schema.Value.Discriminator = nil                   // the server names other values than it sends
+		for _, property := range schema.Value.Properties { // copies, if a description stands beside the reference
+			property.Value.Discriminator = nil
+		}
 		if kind := schema.Value.Properties["kind"]; kind != nil && kind.Value.Const != nil {
 			kind.Value.Enum = []any{kind.Value.Const} // which the validator knows
 		}
