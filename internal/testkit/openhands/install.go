@@ -23,8 +23,13 @@ const Skip = "SKIPPED: the real OpenHands server is run by make openhands-test, 
 
 const installWait = 30 * time.Minute
 
-// Install returns the path of the program of the tested version, which it installs once in the user's cache: processes wait for each other.
+// Install returns the path of the program of the tested version: OMOI_OPENHANDS_BIN, or one that it installs once in the user's cache.
+// Processes wait for each other.
 func Install(ctx context.Context) (string, error) {
+	if path := os.Getenv("OMOI_OPENHANDS_BIN"); path != "" {
+		_, err := openhands.Installed(ctx, path, nil)
+		return path, err
+	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", fmt.Errorf("find a folder for OpenHands: %w", err)
