@@ -62,10 +62,19 @@ func legacyProject(p client.Project) client.LegacyProject {
 		ID: p.ID, Name: p.Name, Description: p.Description, DefaultPhaseID: legacyBacklog, Status: legacyActive, Settings: p.Settings,
 		Autonomous: p.Autonomous, CreatedAt: pythonic(p.CreatedAt), UpdatedAt: pythonic(p.UpdatedAt),
 	}
-	if owner, name, ok := scm.OwnerName(p.Repo); ok {
+	if owner, name, ok := scm.OwnerName(asNamed(p)); ok {
 		out.GitHubOwner, out.GitHubRepo, out.GitHubConnected = &owner, &name, true
 	}
 	return out
+}
+
+// asNamed returns the repository of a project. omoi keeps its name in lower case, and clients of OmoiOS compare it as they
+// sent it: they name a project after its repository.
+func asNamed(p client.Project) string {
+	if strings.EqualFold(p.Name, p.Repo) {
+		return p.Name
+	}
+	return p.Repo
 }
 
 type legacyTicketsIn struct {

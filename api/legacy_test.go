@@ -111,9 +111,9 @@ func TestLegacyProjects_KeepTheirForm(t *testing.T) {
 	require.JSONEq(t, `{"projects":[],"total":0}`, string(w.call(http.MethodGet, "/legacy/api/v1/projects", nil).body))
 	local := w.task(newTask()).ProjectID
 	made := fields(t, ok[map[string]any](w.call(http.MethodPost, "/legacy/api/v1/projects",
-		`{"name":"acme/locked","description":null,"github_owner":"acme","github_repo":"locked","default_phase_id":"PHASE_IMPLEMENTATION"}`),
+		`{"name":"Acme/Locked","description":null,"github_owner":"Acme","github_repo":"Locked","default_phase_id":"PHASE_IMPLEMENTATION"}`),
 		http.StatusOK), legacyProjectFields)
-	require.Equal(t, []any{"acme", "locked", true, "active"},
+	require.Equal(t, []any{"Acme", "Locked", true, "active"},
 		[]any{made["github_owner"], made["github_repo"], made["github_connected"], made["status"]})
 	page := fields(t, ok[map[string]any](w.call(http.MethodGet, "/legacy/api/v1/projects", nil), http.StatusOK), "projects total")
 	require.EqualValues(t, 2, page["total"])
@@ -127,7 +127,7 @@ func TestLegacyProjects_KeepTheirForm(t *testing.T) {
 	require.EqualValues(t, 2, page["total"])
 	require.JSONEq(t, `{"projects":[],"total":0}`, string(w.call(http.MethodGet, "/legacy/api/v1/projects?status=archived", nil).body))
 	w.call(http.MethodPost, "/legacy/api/v1/projects", `{"name":"x","organization_id":"`+local+`"}`).refused(http.StatusForbidden, "")
-	w.call(http.MethodPost, "/legacy/api/v1/projects", `{"name":"acme/locked"}`).refused(http.StatusConflict, "")
+	w.call(http.MethodPost, "/legacy/api/v1/projects", `{"name":"Acme/Locked"}`).refused(http.StatusConflict, "")
 }
 
 func TestLegacyTickets_KeepTheirForm(t *testing.T) {
