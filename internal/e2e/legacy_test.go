@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	apiclient "github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/task"
+	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 )
 
 // TestLegacyScripts_SpawnAndWatch sends the requests of test_api_sandbox_spawn.py in its order, with what it expects of the
@@ -186,4 +188,43 @@ func (r *rig) failsStale(repo string) {
 	for _, id := range []string{working.ID, waiting.ID} {
 		require.Contains(r.t, text(r.ends(id, task.StatusFailed).ErrorMessage), "Stale task - batch cleanup")
 	}
+}
+
+// TestLegacy_SandboxesOfOmoiOSStay has a sandbox of OmoiOS in the same account at Daytona. Neither the reaper nor the end of a
+// task nor prune touches it.
+func TestLegacy_SandboxesOfOmoiOSStay(t *testing.T) {
+	t.Parallel()
+	cloud, settings := startCloud(t)
+	settings["OMOI_REAPER_INTERVAL"], settings["OMOI_REAPER_GRACE_PERIOD"] = "1s", "1s"
+	foreign := createAt(t, cloud, `{"snapshot":"ai-agent-dev-light","labels":{"project":"omoios","task_id":"4f1c2d3e","agent_id":"a","phase_id":"PHASE_IMPLEMENTATION"}}`)
+	r := newRig(t, settings).up()
+	made := r.submit(r.repo(), script(stepWrite, stepCommit, stepComplete), inDaytona)
+	r.ends(made.ID, task.StatusCompleted)
+	r.noLeaks()
+	r.reaped(3)
+	swept := r.omoi("sandbox", "prune", "--json")
+	require.Zero(t, swept.code, swept.stderr)
+	require.JSONEq(t, "[]", swept.stdout)
+	left := cloud.Boxes()
+	require.Len(t, left, 1)
+	require.Equal(t, foreign, left[0].ID)
+	require.Equal(t, daytonatest.StateStarted, left[0].State)
+}
+
+// createAt creates a sandbox as another client of Daytona.
+func createAt(t *testing.T, cloud *daytonatest.Server, order string) (id string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, cloud.URL()+"/sandbox", strings.NewReader(order))
+	require.NoError(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+cloud.Key())
+	res, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+	require.NoError(t, err)
+	defer func() { _ = res.Body.Close() }()
+	var made struct {
+		ID string `json:"id"`
+	}
+	require.NoError(t, json.NewDecoder(res.Body).Decode(&made))
+	require.NotEmpty(t, made.ID, res.Status)
+	return made.ID
 }
