@@ -238,6 +238,27 @@ func TestSettleFeedback_StartsFollowUp(t *testing.T) {
 	require.Equal(t, []string{p.root.id, story.Followers[0]}, []string{story.RootID, story.Follows})
 }
 
+// Each task of a pull request names the task before it and the task after it.
+func TestTask_NamesItsNeighbors(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, postgres.Config{}).pull(feedback.ModeRevise)
+	read := func(id string) task.Task {
+		got, err := p.store.Task(t.Context(), p.org, id)
+		require.NoError(t, err)
+		return got
+	}
+	var chain []string
+	for range 3 {
+		chain = append(chain, p.newest())
+		p.at(task.StatusCompleted)
+		_, err := p.store.ContinueTask(t.Context(), p.newest(), task.NewTask{OrganizationID: p.org}, "Return the error.")
+		require.NoError(t, err)
+	}
+	first, second, third, last := read(chain[0]), read(chain[1]), read(chain[2]), read(p.newest())
+	require.Equal(t, []string{"", first.Key, second.Key, third.Key}, []string{first.Continues, second.Continues, third.Continues, last.Continues})
+	require.Equal(t, []string{second.Key, third.Key, last.Key, ""}, []string{first.ContinuedBy, second.ContinuedBy, third.ContinuedBy, last.ContinuedBy})
+}
+
 // Tasks that users create by comments do not count: their number is not what github.max_followup_tasks limits.
 func TestSettleFeedback_LimitIsOfItsOwnTasks(t *testing.T) {
 	t.Parallel()

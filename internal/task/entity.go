@@ -39,6 +39,8 @@ type Task struct {
 	Base          *string         `json:"base_commit" doc:"Commit from which the branch starts. Null: no branch yet."`
 	Earlier       []string        `json:"earlier_branches" nullable:"false" doc:"Branches that the task had before a rewind behind published commits, oldest first. They and their pull requests stay as they were."`
 	ForkedFrom    *ForkedFrom     `json:"forked_from" doc:"Checkpoint of another task with which the task began. Null: not a fork."`
+	Continues     string          `json:"continues" doc:"Key of the completed task whose branch and pull request this task continues, for comments or feedback. Empty: none; empty in lists."`
+	ContinuedBy   string          `json:"continued_by" doc:"Key of the task that continues the branch and pull request of this one. Empty: none; empty in lists."`
 	PullURL       *string         `json:"pull_request_url" doc:"Web address of the pull request. Null: not opened."`
 	PullNumber    *int            `json:"pull_request_number" doc:"Number of the pull request in its repository. Null: not opened."`
 	Result        json.RawMessage `json:"result" doc:"What the agent and the validators reported, for example output and validation_passed. Null: nothing yet. Lists shorten results above 2 KiB and mark them with truncated."`

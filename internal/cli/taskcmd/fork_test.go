@@ -48,8 +48,11 @@ func TestShow_NamesTheOriginOfAFork(t *testing.T) {
 	fork := aTask(idA, task.StatusRunning)
 	fork.ForkedFrom = &task.ForkedFrom{TaskKey: "APP-12", Checkpoint: "2.14"}
 	fork.Earlier = []string{"feature/x"}
+	fork.Continues, fork.ContinuedBy = "APP-7", "APP-9"
 	f.tasks = []client.Task{fork}
 	out := f.omoi("show", "-").out
 	require.Contains(t, out, "Forked from   APP-12, checkpoint 2.14\n")
 	require.Contains(t, out, "Earlier       feature/x\n")
+	require.Contains(t, out, "Continues     APP-7\n")
+	require.Contains(t, out, "Continued by  APP-9\n")
 }

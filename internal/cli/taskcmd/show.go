@@ -122,6 +122,8 @@ func (s *session) showTask(t shown, waits bool) {
 	if from := t.ForkedFrom; from != nil {
 		s.row("Forked from", render.Clean(from.TaskKey+", checkpoint "+from.Checkpoint))
 	}
+	s.row("Continues", t.Continues)
+	s.row("Continued by", t.ContinuedBy)
 	s.row("Ticket", cmp.Or(t.ticketKey, t.TicketID))
 	s.row("Pull request", render.Clean(explain.PullRequest(t.Task)))
 	s.row("Agent", fmt.Sprintf("%s (%s)", t.Agent, t.Mode))

@@ -3,8 +3,11 @@ SELECT sqlc.embed(t), p.repo, (s.task_id IS NOT NULL)::boolean AS holds_slot,
     coalesce(CASE WHEN NOT EXISTS (SELECT FROM sandboxes x WHERE x.id = t.sandbox_id AND x.last_event_at > t.waiting_at)
         THEN t.waiting::text END, '')::text AS waiting_for,
     ARRAY(SELECT d.depends_on::text FROM task_dependencies d WHERE d.task_id = t.id ORDER BY d.depends_on)::text[] AS depends_on,
-    (t.status = 'running' AND omoi_agent_waits(t.sandbox_id))::boolean AS agent_waits
-FROM tasks t JOIN projects p ON p.id = t.project_id LEFT JOIN slots s ON s.task_id = t.id
+    (t.status = 'running' AND omoi_agent_waits(t.sandbox_id))::boolean AS agent_waits,
+    coalesce((SELECT b.key FROM tasks b WHERE b.id = f.follows), '')::text AS continues,
+    coalesce((SELECT n.key FROM follow_ups x JOIN tasks n ON n.id = x.task_id
+        WHERE x.root_id = coalesce(f.root_id, t.id) AND x.round = coalesce(f.round, 0) + 1), '')::text AS continued_by
+FROM tasks t JOIN projects p ON p.id = t.project_id LEFT JOIN slots s ON s.task_id = t.id LEFT JOIN follow_ups f ON f.task_id = t.id
 WHERE t.organization_id = @organization_id AND t.id = @id;
 
 -- name: ReadTasks :many

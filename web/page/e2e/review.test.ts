@@ -234,6 +234,9 @@ test("comments on the work of a completed task start a new task", async () => {
     expect(started.description).toContain("y instead");
     expect(started.branch_name).toBe((await omoi.read(task)).branch_name);
     expect(await page.locator("[data-draft]").count()).toBe(0);
+    await link.click();
+    await page.getByText(`continues ${task.key}`).getByRole("link").click();
+    await page.getByText(`continued by ${next}`).waitFor();
   });
 });
 
