@@ -60,7 +60,7 @@ func traced(tracer trace.TracerProvider) gin.HandlerFunc {
 }
 
 func worthTracing(r *http.Request) bool {
-	return strings.HasPrefix(r.URL.Path, "/api/") && (r.Method == http.MethodGet || !isIntake(r.URL.Path))
+	return strings.HasPrefix(strings.TrimPrefix(r.URL.Path, legacyPrefix), "/api/") && (r.Method == http.MethodGet || !isIntake(r.URL.Path))
 }
 
 // traceparent returns the span of a request in the form of a traceparent header, for the workflow that the request
