@@ -87,7 +87,7 @@ func compare(report *client.DuplicateReport, d task.NewTask, open []conductor.Op
 		likeness := mine.Similarity(&theirs)
 		report.Highest = max(report.Highest, likeness)
 		if likeness >= *least && likeness > 0 {
-			report.Candidates = append(report.Candidates, candidate(o, likeness))
+			report.Candidates = append(report.Candidates, openCandidate(o, likeness))
 		}
 	}
 }
@@ -114,12 +114,12 @@ func named(report *client.DuplicateReport, open []conductor.OpenWork, matches []
 	for _, m := range matches {
 		report.Highest = max(report.Highest, m.Similarity)
 		if least == nil && m.Sure() || least != nil && m.Confident() && m.Similarity >= *least {
-			report.Candidates = append(report.Candidates, candidate(open[m.At], m.Similarity))
+			report.Candidates = append(report.Candidates, openCandidate(open[m.At], m.Similarity))
 		}
 	}
 }
 
-func candidate(o conductor.OpenWork, likeness float64) client.Candidate {
+func openCandidate(o conductor.OpenWork, likeness float64) client.Candidate {
 	text := []rune(o.Description)
 	return client.Candidate{
 		TicketID: o.TicketID, TaskID: o.TaskID, Title: o.Title, Description: string(text[:min(len(text), beginning)]),

@@ -33,6 +33,7 @@ func (a *API) register() {
 	a.registerFigures()
 	a.registerBranches()
 	a.registerTasks()
+	a.registerComparisons()
 	a.registerFiles()
 	a.registerComments()
 	a.registerDependencies()

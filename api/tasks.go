@@ -41,6 +41,8 @@ type BranchDiff struct{ Repo, Base, Branch string }
 // [task.CodeNotFound].
 type Tasks interface {
 	AcceptTask(ctx context.Context, d task.NewTask) (task.Accepted, error)
+	// AcceptTasks stores all tasks or none, in one ticket; the first has the idempotency key.
+	AcceptTasks(ctx context.Context, all []task.NewTask) (task.Accepted, error)
 	Task(ctx context.Context, organizationID, id string) (task.Task, error)
 	Tasks(ctx context.Context, organizationID string, q client.TaskQuery) (client.Page[task.Task], error)
 	TaskCounts(ctx context.Context, organizationID string, q client.TaskCountQuery) (client.TaskCounts, error)

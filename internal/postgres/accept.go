@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -24,22 +25,48 @@ var errKeyTaken = errors.New("the idempotency key is taken")
 // Errors: [task.CodeInvalid] with the field of an unknown ticket, project or dependency; [task.CodeConflict] for an
 // idempotency key that was used with another body.
 func (s *Store) AcceptTask(ctx context.Context, d task.NewTask) (task.Accepted, error) {
-	found, err := s.repeated(ctx, d)
+	return s.AcceptTasks(ctx, []task.NewTask{d})
+}
+
+// AcceptTasks stores tasks as AcceptTask does, all or none. The first one has the idempotency key of all and may create the ticket, to
+// which the others are added. The result is that of the first task.
+func (s *Store) AcceptTasks(ctx context.Context, all []task.NewTask) (task.Accepted, error) {
+	found, err := s.repeated(ctx, all[0])
 	if err != nil || found.Repeated {
 		return found, err
 	}
-	if err := mayStore(ctx, d); err != nil {
-		return found, err
+	all = slices.Clone(all)
+	for n, d := range all {
+		if err := mayStore(ctx, d); err != nil {
+			return found, err
+		}
+		all[n].Execution = s.sealEnv(d.OrganizationID, d.Execution)
 	}
-	d.Execution = s.sealEnv(d.OrganizationID, d.Execution)
-	made, err := txResult(ctx, s, func(q *db.Queries) (task.Accepted, error) { return acceptTask(ctx, q, d) })
+	made, err := txResult(ctx, s, func(q *db.Queries) ([]task.Accepted, error) { return acceptTasks(ctx, q, all) })
 	if errors.Is(err, errKeyTaken) {
-		return s.repeated(ctx, d)
+		return s.repeated(ctx, all[0])
 	}
-	if err == nil {
-		s.cfg.Log.InfoContext(ctx, "task created", slog.String("task_id", made.TaskID))
+	if err != nil {
+		return task.Accepted{}, translate("accept a task", err)
 	}
-	return made, translate("accept a task", err)
+	for _, m := range made {
+		s.cfg.Log.InfoContext(ctx, "task created", slog.String("task_id", m.TaskID))
+	}
+	return made[0], nil
+}
+
+func acceptTasks(ctx context.Context, q *db.Queries, all []task.NewTask) (made []task.Accepted, err error) {
+	for n, d := range all {
+		if n > 0 {
+			d.TicketID, d.IdempotencyKey = made[0].TicketID, ""
+		}
+		m, err := acceptTask(ctx, q, d)
+		if err != nil {
+			return nil, err
+		}
+		made = append(made, m)
+	}
+	return made, nil
 }
 
 // mayStore returns the error for a new task that is not to be stored.

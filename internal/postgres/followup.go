@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/omoi-dev/omoi/internal/candidate"
 	"github.com/omoi-dev/omoi/internal/feedback"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -62,7 +63,7 @@ func (f followUp) draft(ctx context.Context) (task.NewTask, error) {
 	d.TaskType, d.PhaseID, d.Priority, d.Mode = t.TaskType, t.PhaseID, t.Priority, t.Mode
 	d.Agent, d.Provider, d.Continuous, d.MaxRetries = t.Agent, t.Provider, t.Continuous, t.MaxRetries
 	d.Validation = task.NewValidation{Asked: new(t.ValidationRounds > 0), Rounds: t.ValidationRounds}
-	d.Execution = feedback.MayChangeNothing(t.ExecutionConfig)
+	d.Execution = feedback.MayChangeNothing(candidate.Unmark(t.ExecutionConfig))
 	if err := json.Unmarshal(t.Budget, &d.Budget); err != nil {
 		return d, fmt.Errorf("read the budget: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/omoi-dev/omoi/internal/candidate"
 	"github.com/omoi-dev/omoi/internal/checkpoint"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -63,10 +64,10 @@ func (f *forking) describe(ctx context.Context, d task.NewTask, p *db.InsertTask
 	return nil
 }
 
-// forkedConfig returns the execution config of the source with the variables of the fork. Another agent does not get the model of the
+// forkedConfig returns the execution config of the source with the variables of the fork, which is no candidate. Another agent does not get the model of the
 // source.
 func forkedConfig(source db.Task, d task.NewTask) json.RawMessage {
-	config := readObject(source.ExecutionConfig)
+	config := readObject(candidate.Unmark(source.ExecutionConfig))
 	env, own := map[string]string{}, map[string]string{}
 	_ = json.Unmarshal(config["env"], &env) // checked when the source was created
 	_ = json.Unmarshal(readObject(d.Execution)["env"], &own)

@@ -1,0 +1,212 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/omoi-dev/omoi/api/client"
+	"github.com/omoi-dev/omoi/internal/candidate"
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/review"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func (a *API) registerComparisons() {
+	comparisons := a.group(tagTasks, "/api/v1/comparisons")
+	tickets := a.group(tagTasks, "/api/v1/tickets")
+	add(comparisons.on(accessWrite, "POST", "create-comparison", "Create a comparison"), a.createComparison, details{
+		more: "Creates a ticket with one task for each candidate, all or none. Returns 201 with the comparison, and 200 if the " +
+			"Idempotency-Key names an existing one.",
+		status: http.StatusCreated, also: map[int]any{http.StatusOK: client.Comparison{}},
+	})
+	add(tickets.on(accessRead, "GET /{id}/comparison", "get-comparison", "Get a comparison"), a.getComparison, details{
+		more: "Figures of the candidates of the ticket, and a recommendation by fixed rules. 404 if the ticket has fewer than two candidates. " + slowCompare,
+	})
+}
+
+type createComparisonIn struct {
+	Key  string `header:"Idempotency-Key" doc:"The same key and body return the same comparison; another body is refused with 409. At most 255 characters; default: no key."`
+	Body client.CreateComparisonRequest
+}
+
+func (a *API) createComparison(ctx context.Context, in *createComparisonIn) (*madeOut[client.Comparison], error) {
+	if err := checkIdempotencyKey(in.Key); err != nil {
+		return nil, err
+	}
+	all, err := a.draftCandidates(ctx, in.Body)
+	if err != nil {
+		return nil, err
+	}
+	all[0].IdempotencyKey = in.Key
+	if all[0].BodyHash, err = hashOf(struct {
+		Comparison client.CreateComparisonRequest
+	}{in.Body}); err != nil {
+		return nil, err
+	}
+	accepted, err := a.deps.Tasks.AcceptTasks(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	first, err := a.readTask(ctx, accepted.TaskID) // a repeated key names the task alone
+	if err != nil {
+		return nil, err
+	}
+	found, err := a.comparisonOf(ctx, first.TicketID)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range found.Candidates {
+		a.deps.Bus.Wake(live.Task(c.TaskID))
+	}
+	out := &madeOut[client.Comparison]{Status: http.StatusCreated, Location: "/api/v1/tickets/" + found.TicketID + "/comparison", Body: found}
+	if accepted.Repeated {
+		out.Status = http.StatusOK
+	}
+	return out, nil
+}
+
+// draftCandidates returns the tasks of a comparison.
+func (a *API) draftCandidates(ctx context.Context, in client.CreateComparisonRequest) (all []task.NewTask, err error) {
+	if err := checkShared(in.Task); err != nil {
+		return nil, err
+	}
+	request, who := in.Task, callerOf(ctx)
+	if in.Task.Budget != nil {
+		part, err := candidate.Part(*in.Task.Budget, len(in.Candidates))
+		if err != nil {
+			return nil, err
+		}
+		request.Budget = &part
+	}
+	for n, c := range in.Candidates {
+		d, err := a.draftCandidate(ctx, request, c)
+		if err != nil {
+			return nil, ofCandidate(err, n)
+		}
+		d.OrganizationID, d.UserID, d.Sender, d.Trace = who.organization, who.user, who.name, traceparent(ctx)
+		all = append(all, d)
+	}
+	if in.Task.CheckDuplicates != nil && *in.Task.CheckDuplicates && !in.Task.ForceCreate {
+		first := all[0]
+		all[0].Check = func(ctx context.Context) error { return a.refuseAlike(ctx, first, in.Task.SimilarityThreshold) }
+	}
+	return all, nil
+}
+
+func (a *API) draftCandidate(ctx context.Context, request client.CreateTaskRequest, c client.CandidateRequest) (d task.NewTask, err error) {
+	if c.Model != "" {
+		if err := checkTitle("model", c.Model); err != nil {
+			return d, err
+		}
+	}
+	request.Agent = c.Agent
+	if request.Execution, err = candidate.Mark(request.Execution, c.Model); err != nil {
+		return d, err
+	}
+	return a.draft(ctx, request)
+}
+
+// checkShared refuses the fields of a task that candidates cannot share.
+func checkShared(in client.CreateTaskRequest) error {
+	switch {
+	case in.Agent != "":
+		return task.Invalid("task.agent", "Conflicting field agent: each candidate names its agent.")
+	case in.TicketID != "":
+		return task.Invalid("task.ticket_id", "Conflicting field ticket_id: a comparison creates its ticket.")
+	case in.DependsOn != nil:
+		return task.Invalid("task.dependencies", "Conflicting field dependencies: candidates start together.")
+	}
+	return nil
+}
+
+// ofCandidate names the field at fault in the request of a comparison.
+func ofCandidate(err error, n int) error {
+	e, ok := errors.AsType[*task.Error](err)
+	if !ok || e.Field == "" {
+		return err
+	}
+	changed := *e
+	if changed.Field = "task." + e.Field; e.Field == "agent" || e.Field == "model" {
+		changed.Field = "candidates[" + strconv.Itoa(n) + "]." + e.Field
+	}
+	return &changed
+}
+
+func (a *API) getComparison(ctx context.Context, in *IDPath) (*bodyOut[client.Comparison], error) {
+	return body(a.comparisonOf(ctx, in.ID))
+}
+
+// comparisonOf reads the candidates of a ticket.
+func (a *API) comparisonOf(ctx context.Context, ticketID string) (out client.Comparison, err error) {
+	ticket, err := a.deps.Tickets.Ticket(ctx, callerOf(ctx).organization, ticketID)
+	if err != nil {
+		return out, err
+	}
+	out = client.Comparison{TicketID: ticket.ID, TicketKey: ticket.Key, Title: ticket.Title, Ended: true}
+	for _, id := range ticket.TaskIDs {
+		c, is, err := a.candidateOf(ctx, id)
+		if err != nil {
+			return out, err
+		}
+		if is {
+			out.Candidates, out.Ended = append(out.Candidates, c), out.Ended && c.Status.Final()
+		}
+	}
+	if len(out.Candidates) < 2 { //nolint:mnd // one alone is not compared
+		return out, task.Errorf(task.CodeNotFound, "Ticket %s is not a comparison: it has fewer than two candidates.", ticket.Key)
+	}
+	out.Budget, out.Recommendation = candidate.Whole(out.Candidates), candidate.Recommend(out.Candidates)
+	return out, nil
+}
+
+// candidateOf reads a candidate with its figures; false: the task is not a candidate.
+func (a *API) candidateOf(ctx context.Context, taskID string) (c client.ComparedTask, is bool, err error) {
+	organization := callerOf(ctx).organization
+	t, err := a.deps.Tasks.Task(ctx, organization, taskID)
+	if err != nil {
+		return c, false, err
+	}
+	if c, is = candidate.Of(t); !is {
+		return c, false, nil
+	}
+	spent, err := a.deps.Budgets.TaskBudget(ctx, organization, taskID)
+	if err != nil {
+		return c, true, err
+	}
+	c.CostUSD, c.CostUnknown, c.Tokens, c.Seconds = spent.Used.USD, spent.Used.CostUnknown, spent.Used.Tokens, spent.Used.WallClockS
+	if c.Status.Final() {
+		err = a.size(ctx, t, &c)
+	}
+	return c, true, err
+}
+
+// size adds the size of the work of an ended task. The size of work that no longer exists stays unknown.
+func (a *API) size(ctx context.Context, t task.Task, c *client.ComparedTask) error {
+	work := candidate.Work(t)
+	if work == nil {
+		return nil
+	}
+	of, err := comparison{task: t.ID}, error(nil)
+	if of.from, err = a.deps.Review.Point(ctx, t, "base"); err == nil {
+		of.to, err = a.deps.Review.Point(ctx, t, strconv.Itoa(work.Number))
+	}
+	var found review.Changes
+	if err == nil {
+		found, err = a.comparing.changes.ask(ctx, of, func(ctx context.Context, of comparison) (review.Changes, error) {
+			return a.deps.Review.Changes(ctx, t, of.from, of.to)
+		})
+	}
+	switch task.CodeOf(err) { //nolint:exhaustive // another error may pass
+	case task.CodeGone, task.CodeNotFound, task.CodeConflict, task.CodeInvalid:
+		return nil
+	}
+	if err == nil {
+		c.Files = &found.TotalFiles
+		if found.Additions != nil && found.Deletions != nil {
+			c.Lines = new(*found.Additions + *found.Deletions)
+		}
+	}
+	return err
+}
