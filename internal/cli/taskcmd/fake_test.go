@@ -88,6 +88,7 @@ func newFake(t *testing.T) *fakeAPI {
 	f := &fakeAPI{t: t, settled: true}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /api/v1/tasks", f.create)
+	mux.HandleFunc("POST /api/v1/comparisons", f.compare)
 	mux.HandleFunc("GET /api/v1/tasks", f.list)
 	mux.HandleFunc("GET /api/v1/tasks/{id}", f.get)
 	mux.HandleFunc("GET /api/v1/tasks/{id}/receipt", func(w http.ResponseWriter, _ *http.Request) {

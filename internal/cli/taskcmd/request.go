@@ -59,7 +59,7 @@ func (r *run) settings(cmd *cobra.Command) (client.CreateTaskRequest, error) {
 		Title: r.title, Contract: contract, Priority: strings.ToUpper(r.priority),
 		Agent: r.agent, Provider: r.provider, Execution: execution, DeadlineAt: r.deadline,
 	}
-	if r.script != "" && r.agent == "" {
+	if r.script != "" && r.agent == "" && r.compare == "" {
 		in.Agent = task.AgentScripted
 	}
 	if cmd.Flags().Changed("validate") || r.validator != "" {
@@ -83,7 +83,7 @@ func (r *run) settings(cmd *cobra.Command) (client.CreateTaskRequest, error) {
 
 // checkFlags refuses flags that contradict each other. The server checks the values of single flags.
 func (r *run) checkFlags(cmd *cobra.Command) error {
-	for _, name := range []string{"deadline", "project", "repo"} { // an unset shell variable leaves an empty value
+	for _, name := range []string{"compare", "deadline", "project", "repo"} { // an unset shell variable leaves an empty value
 		if f := cmd.Flag(name); f != nil && f.Changed && f.Value.String() == "" {
 			return exit.Usagef("--%s is empty: give a value, or omit the flag", name)
 		}
@@ -95,6 +95,8 @@ func (r *run) checkFlags(cmd *cobra.Command) error {
 		return exit.Usagef("invalid --wait-timeout %s: must be above 0; omit the flag to wait without limit", r.timeout)
 	case r.project != "" && r.repo != "":
 		return exit.Usagef("--project and --repo exclude each other: omit one of them")
+	case r.compare != "" && r.agent != "":
+		return exit.Usagef("--compare and --agent exclude each other: --compare names the agents")
 	case r.validator != "" && cmd.Flags().Changed("validate") && !r.validate:
 		return exit.Usagef("--validate=false and --validator-script exclude each other: omit one of them")
 	case r.script != "" && r.agent != "" && r.agent != task.AgentScripted:

@@ -20,7 +20,7 @@ type run struct {
 	*session
 
 	file, repo, project, title, agent, script, provider, priority, deadline string
-	execution, key, contract                                                string
+	execution, key, contract, compare                                       string
 	maxRetries                                                              int
 	wait, dryRun, validate                                                  bool
 	checkDuplicates                                                         bool
@@ -73,6 +73,7 @@ func (r *run) textFlags(cmd *cobra.Command) {
 	f.StringVar(&r.deadline, "deadline", "", "`time` by which the task should end, in RFC 3339 with a zone; a near one raises its queue score")
 	f.BoolVarP(&r.wait, "wait", "w", false, "show progress until the task has ended")
 	f.DurationVar(&r.timeout, "wait-timeout", 0, "stop waiting after this time, for example 10m, with exit code 130; the task continues (default: no limit)")
+	f.StringVar(&r.compare, "compare", "", "give the text to several `agents`, each with a branch of its own, and compare the work: claude,codex or claude:opus,claude:sonnet; the budget is that of all together")
 	f.StringVar(&r.key, "idempotency-key", "", "requests with the same key create one task (default: a new key)")
 	f.BoolVar(&r.dryRun, "dry-run", false, "print the request without sending it")
 }
@@ -100,8 +101,12 @@ func (r *run) do(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	all, err := r.compared()
+	if err != nil {
+		return err
+	}
 	if r.dryRun && r.project == "" {
-		return r.preview(in)
+		return r.preview(in, all)
 	}
 	api, err := r.api()
 	if err == nil && r.project != "" {
@@ -113,10 +118,13 @@ func (r *run) do(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if r.dryRun {
-		return r.preview(in)
+		return r.preview(in, all)
 	}
 	if r.key == "" {
 		r.key = task.NewID()
+	}
+	if len(all) > 0 {
+		return r.compareTasks(cmd.Context(), api, client.CreateComparisonRequest{Task: in, Candidates: all})
 	}
 	t, made, err := api.CreateTask(cmd.Context(), in, r.key)
 	if err != nil {
@@ -190,16 +198,21 @@ func endOf(t client.Task) time.Time {
 	return time.Now()
 }
 
-func (r *run) preview(in client.CreateTaskRequest) error {
+func (r *run) preview(in client.CreateTaskRequest, compared []client.CandidateRequest) error {
+	var body any = in
+	route := "tasks"
+	if len(compared) > 0 {
+		body, route = client.CreateComparisonRequest{Task: in, Candidates: compared}, "comparisons"
+	}
 	if *r.JSON {
-		return r.printJSON(in)
+		return r.printJSON(body)
 	}
 	url, err := BaseURL(r.Env)
 	if err != nil {
 		url = "(no server configured)"
 	}
-	r.say("POST %s/api/v1/tasks", url)
-	if err := r.printJSON(in); err != nil {
+	r.say("POST %s/api/v1/%s", url, route)
+	if err := r.printJSON(body); err != nil {
 		return err
 	}
 	r.say("Task contract, to which the project may add:")

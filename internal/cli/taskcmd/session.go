@@ -39,7 +39,7 @@ type IO struct {
 // Commands returns the commands of this package.
 func Commands(streams IO) []*cobra.Command {
 	makers := []func(*session) *cobra.Command{
-		newRun, newPS, newShow, newLogs, newTranscript, newCheckpoints, newDiff, newCheckout, newTake, newGive, newCancel, newRetry, newRewind, newFork, newReview,
+		newRun, newCompare, newPS, newShow, newLogs, newTranscript, newCheckpoints, newDiff, newCheckout, newTake, newGive, newCancel, newRetry, newRewind, newFork, newReview,
 		newSend, newMessage, newAllow, newProject, newBudget, newContract, newSandbox, newReceipt,
 		newWork, newHost, newStorage, newKeys, newCredentials, newTicket, newGuardian, newConductor, newWhy, newOrganization, newACP,
 	}
