@@ -391,3 +391,34 @@ func TestConductor_ShowsConflictsWithoutAModel(t *testing.T) {
 		"open_dependency " + second: {}, "open_dependency " + first: {}, "outside_limits " + first: {1}, "same_file " + first: {1}, "same_file " + second: {3},
 	}, got)
 }
+
+// Tasks of one comparison do the same work on purpose: they are no duplicates of each other, and their files are no conflict. Those of
+// another task are.
+func TestConductor_LeavesComparisonsAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first, a := w.works(0, "Empty cart", cart)
+	_, b := w.works(0, "Empty cart", cart)
+	w.exec(`UPDATE tasks SET execution_config = '{"candidate": {}}', ticket_id = (SELECT ticket_id FROM tasks WHERE id = $1)`, first)
+	w.changes(a, "cart.go")
+	w.changes(b, "cart.go")
+	model := &knowing{}
+	w.cycle(w.conductor(func() supervise.Finder { return model }), "alone")
+	require.Empty(t, w.duplicates(0, ""))
+	require.Empty(t, model.asked)
+	require.Equal(t, 0, w.conflicts())
+
+	third, c := w.works(0, "Empty cart", cart)
+	w.changes(c, "cart.go")
+	w.cycle(w.conductor(nil), "another")
+	require.Len(t, w.duplicates(0, third), 1)
+	require.Equal(t, 1, w.conflicts())
+}
+
+// conflicts counts the conflicts of the newest analysis.
+func (w *world) conflicts() int {
+	w.t.Helper()
+	var f supervise.Fleet
+	require.NoError(w.t, json.Unmarshal(w.newest(0).Details, &f))
+	return len(f.Conflicts)
+}

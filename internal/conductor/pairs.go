@@ -73,13 +73,16 @@ func (c *Conductor) compare(ctx context.Context, organizationID string, found []
 	return all, nil
 }
 
-// addTexts adds equal and nearly equal texts of one project.
+// addTexts adds equal and nearly equal texts of one project. Tasks of one comparison have equal texts on purpose.
 func (all pairs) addTexts(found []ActiveAgent, places []int) {
 	works := make([]supervise.Work, len(places))
 	for n, at := range places {
 		works[n] = supervise.WorkOf(found[at].Title, found[at].Description)
 	}
 	for _, l := range supervise.Links(works) {
+		if found[places[l.A]].Compared(&found[places[l.B]].Agent) {
+			continue
+		}
 		all.add(found, places[l.A], places[l.B], Duplicate{Same: true, Source: SourceText, Similarity: l.Similarity})
 	}
 }
@@ -92,7 +95,7 @@ func (all pairs) addKnown(found []ActiveAgent, places []int, known map[[2]string
 		for _, at := range olderOf(found, places[:n], of, known) {
 			if d, ok := known[keyOf(found[at].TaskID, found[of].TaskID)]; ok {
 				all.add(found, at, of, d)
-			} else if _, ok := all[[2]int{at, of}]; !ok {
+			} else if _, ok := all[[2]int{at, of}]; !ok && !found[at].Compared(&found[of].Agent) {
 				q.open = append(q.open, at)
 			}
 		}

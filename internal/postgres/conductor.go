@@ -45,7 +45,7 @@ func activeAgent(r db.ConductedAgentsRow) conductor.ActiveAgent {
 	a := conductor.ActiveAgent{
 		SandboxID: r.SandboxID, Title: r.Title, Description: r.Description,
 		Agent: supervise.Agent{
-			TaskID: r.TaskID, Key: r.TaskKey, Attempt: r.Attempt, ProjectID: r.ProjectID, Phase: r.PhaseID, Known: r.Known, Caught: r.Caught, Score: r.Score,
+			TaskID: r.TaskID, Key: r.TaskKey, Attempt: r.Attempt, ProjectID: r.ProjectID, Comparison: r.Comparison, Phase: r.PhaseID, Known: r.Known, Caught: r.Caught, Score: r.Score,
 			Aligned: r.Aligned, Steer: r.Steer, Ended: r.Ended, Focus: r.Focus, Silent: silentBy(r), Edits: map[string]int64{},
 		},
 	}

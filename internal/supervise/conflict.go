@@ -66,19 +66,24 @@ func (a *Agent) proof(events ...int64) Proof {
 	return Proof{TaskID: a.TaskID, TaskKey: a.Key, Attempt: a.Attempt, Events: append([]int64{}, events...)}
 }
 
-// sharedFiles returns the files that several agents of one project change, those of most agents first.
+// sharedFiles returns the files that several agents of one project change, those of most agents first. Agents of one comparison alone are
+// no conflict.
 func sharedFiles(agents []Agent) []Conflict {
 	type key struct{ project, path string }
-	by := map[key][]Proof{}
+	by, works := map[key][]Proof{}, map[key]map[string]bool{}
 	for i := range agents {
 		for path, event := range agents[i].changed() {
 			k := key{agents[i].ProjectID, path}
+			if works[k] == nil {
+				works[k] = map[string]bool{}
+			}
+			works[k][cmp.Or(agents[i].Comparison, agents[i].TaskID)] = true
 			by[k] = append(by[k], agents[i].proof(event...))
 		}
 	}
 	var list []Conflict
 	for k, tasks := range by {
-		if len(tasks) > 1 {
+		if len(works[k]) > 1 {
 			list = append(list, Conflict{Kind: ConflictFile, Why: sharedText(k.path, tasks), Path: k.path, Evidence: tasks})
 		}
 	}

@@ -17,6 +17,8 @@ type Agent struct {
 	Focus          string   // current focus
 	Files          []string // files that the agent changed
 
+	Comparison string // ticket whose tasks do the same work, so that users can compare; empty: none
+
 	Key     string // of the task
 	Attempt int
 	Edits   map[string]int64 // newest event that reports a change, by file
@@ -24,6 +26,9 @@ type Agent struct {
 	Waits   []Dependency     // tasks that must be completed first, and are not
 	Silent  string           // why Known is false, for example UnknownNoModel
 }
+
+// Compared reports that two agents do the same work on purpose.
+func (a *Agent) Compared(b *Agent) bool { return a.Comparison != "" && a.Comparison == b.Comparison }
 
 // Fleet is the conductor's summary of all active agents of an organization.
 type Fleet struct {

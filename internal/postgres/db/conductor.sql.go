@@ -65,6 +65,7 @@ func (q *Queries) ChangedFiles(ctx context.Context, arg ChangedFilesParams) ([]C
 
 const conductedAgents = `-- name: ConductedAgents :many
 SELECT s.id AS sandbox_id, s.partition_month, s.last_sequence, coalesce(s.attempt, 0)::integer AS attempt, t.id AS task_id, t.key AS task_key, t.project_id, t.phase_id, t.title, left(t.description, 4000)::text AS description,
+    coalesce(CASE WHEN t.execution_config ? 'candidate' THEN t.ticket_id::text END, '')::text AS comparison,
     (g.verdict IS NOT NULL AND g.verdict <> 'unknown' AND g.alignment_score IS NOT NULL)::boolean AS known,
     coalesce(g.spoken_by = 'rules', false)::boolean AS caught, coalesce(g.alignment_score, 0)::float8 AS score, coalesce(g.needs_steering, false)::boolean AS steer,
     coalesce((g.analysis #>> '{model,trajectory_aligned}')::boolean, NOT g.needs_steering, false)::boolean AS aligned,
@@ -89,6 +90,7 @@ type ConductedAgentsRow struct {
 	PhaseID        string
 	Title          string
 	Description    string
+	Comparison     string
 	Known          bool
 	Caught         bool
 	Score          float64
@@ -122,6 +124,7 @@ func (q *Queries) ConductedAgents(ctx context.Context, fresh time.Duration, orga
 			&i.PhaseID,
 			&i.Title,
 			&i.Description,
+			&i.Comparison,
 			&i.Known,
 			&i.Caught,
 			&i.Score,

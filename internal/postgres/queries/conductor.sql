@@ -11,6 +11,7 @@ GROUP BY t.organization_id ORDER BY t.organization_id;
 -- name: ConductedAgents :many
 -- ConductedAgents returns the active agents of an organization with their newest guardian analysis, oldest task first.
 SELECT s.id AS sandbox_id, s.partition_month, s.last_sequence, coalesce(s.attempt, 0)::integer AS attempt, t.id AS task_id, t.key AS task_key, t.project_id, t.phase_id, t.title, left(t.description, 4000)::text AS description,
+    coalesce(CASE WHEN t.execution_config ? 'candidate' THEN t.ticket_id::text END, '')::text AS comparison,
     (g.verdict IS NOT NULL AND g.verdict <> 'unknown' AND g.alignment_score IS NOT NULL)::boolean AS known,
     coalesce(g.spoken_by = 'rules', false)::boolean AS caught, coalesce(g.alignment_score, 0)::float8 AS score, coalesce(g.needs_steering, false)::boolean AS steer,
     coalesce((g.analysis #>> '{model,trajectory_aligned}')::boolean, NOT g.needs_steering, false)::boolean AS aligned,
