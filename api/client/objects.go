@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/candidate"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/taskcontract"
 )
@@ -19,6 +20,8 @@ type ExecutionConfig struct {
 	ForbiddenCommands []string `json:"forbidden_commands,omitempty" doc:"Task contract: beginnings of shell commands that the agent must not run. Default: unknown."`
 	TestsMayChange    *bool    `json:"tests_may_change,omitempty" doc:"Task contract: whether the agent may change tests. Default: unknown."`
 	ChangeWanted      *bool    `json:"change_wanted,omitempty" doc:"Task contract: whether the task asks for changes of files. Default: unknown."`
+
+	Candidate *candidate.Choice `json:"candidate,omitempty" doc:"The task is one of a comparison, which POST /api/v1/comparisons creates. Default: it is not."`
 }
 
 // TaskResult holds the keys that omoi writes into the result of a task. An external program may add other keys, and use

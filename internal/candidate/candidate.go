@@ -45,8 +45,9 @@ func (c ComparedTask) label() string { return c.TaskKey + " (" + c.Name + ")" }
 // key of the execution config that makes a task a candidate. Copies of the config for other tasks leave it out.
 const key = "candidate"
 
-type mark struct {
-	Model string `json:"model,omitempty"`
+// Choice is what makes a task a candidate: the value of the key candidate in its execution config.
+type Choice struct {
+	Model string `json:"model,omitempty" doc:"Model that the comparison named for the agent. Absent: none."`
 }
 
 // Mark returns an execution config that makes its task a candidate with a model; empty: the default of the agent.
@@ -62,7 +63,7 @@ func Mark(config json.RawMessage, model string) (json.RawMessage, error) {
 		env["MODEL"], _ = json.Marshal(model) //nolint:errchkjson // a text
 		all["env"], _ = json.Marshal(env)     //nolint:errchkjson // parsed above
 	}
-	all[key], _ = json.Marshal(mark{model}) //nolint:errchkjson // a text
+	all[key], _ = json.Marshal(Choice{model}) //nolint:errchkjson // a text
 	return json.Marshal(all)
 }
 
@@ -80,7 +81,7 @@ func Unmark(config json.RawMessage) json.RawMessage {
 // Of returns a candidate without its figures; false: the task is not a candidate.
 func Of(t task.Task) (ComparedTask, bool) {
 	var config struct {
-		Candidate *mark `json:"candidate"`
+		Candidate *Choice `json:"candidate"`
 	}
 	if json.Unmarshal(t.Execution, &config) != nil || config.Candidate == nil {
 		return ComparedTask{}, false

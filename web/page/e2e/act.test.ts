@@ -260,3 +260,17 @@ test("the contract of a task is shown, refused with its line, and changed", asyn
     await expect.poll(() => card.textContent()).toMatch(/Only these paths may changesrc.*Tests may changeno/);
   });
 });
+
+test("a task that is compared names the others and what is recommended", async () => {
+  const made = await omoi.call<{ candidates: { task_key: string; task_id: string }[] }>("POST", "/api/v1/comparisons", {
+    task: { repo: omoi.repo, title: "Compare", description: "Compare", execution_config: { script: { steps: [{ complete: {} }] } } },
+    candidates: [{ agent: "scripted" }, { agent: "scripted", model: "<b>big</b>" }],
+  });
+  const [one, other] = made.candidates;
+  await on(`/tasks/${one!.task_key}`, async ({ page }) => {
+    const compared = page.locator(".facts span", { hasText: "compared with" }).first();
+    await expect.poll(() => compared.textContent(), { timeout: 60_000 }).toBe(`compared with ${other!.task_key} (scripted:<b>big</b>) recommendation: None, because omoi repeated no tests of these tasks.`);
+    await compared.getByRole("link").click();
+    await page.waitForURL(`**/tasks/${other!.task_key}`);
+  });
+});

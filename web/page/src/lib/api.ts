@@ -31,6 +31,7 @@ const path = (id: string) => ({ params: { path: { id } } });
 export const getTask = (id: string) => unwrap(api.GET("/api/v1/tasks/{id}", path(id)));
 export const getWhy = (id: string) => unwrap(api.GET("/api/v1/tasks/{id}/why", path(id)));
 export const getBudget = (id: string) => unwrap(api.GET("/api/v1/tasks/{id}/budget", path(id)));
+export const getComparison = (ticket: string) => unwrap(api.GET("/api/v1/tickets/{id}/comparison", path(ticket)));
 export const getContract = (id: string) => unwrap(api.GET("/api/v1/tasks/{id}/contract", path(id)));
 /** Replaces the contract, unless another version than the one that was read is the newest. */
 export const setContract = (id: string, contract: string, version: number) => unwrap(api.PUT("/api/v1/tasks/{id}/contract", { ...path(id), body: { contract, version } }));
