@@ -108,7 +108,7 @@ func (w *world) sendShown(file string, object map[string]any) bool {
 	case has("steps"):
 		object = map[string]any{"repo": goodRepo, "title": "x", "agent": "scripted", "execution_config": map[string]any{"script": object}}
 		path, want = "/api/v1/tasks", http.StatusCreated
-	case has("command", "setup", "allowed_paths", "reads_messages"):
+	case has("command", "setup", "allowed_paths", "reads_messages", "test_command"):
 		object = map[string]any{"repo": goodRepo, "title": "x", "agent": "claude", "execution_config": object}
 		path, want = "/api/v1/tasks", http.StatusCreated
 	}

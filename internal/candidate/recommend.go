@@ -37,14 +37,14 @@ func Recommend(all []ComparedTask) Recommendation {
 		return none(WhyOpen, "None yet: %d of %d tasks have not ended.", open, len(all))
 	}
 	if count(all, func(c ComparedTask) bool { return c.Tests != nil }) == 0 {
-		return none(WhyUntested, "None: no test decides, because omoi repeated no tests of these tasks.")
+		return none(WhyUntested, "None, because omoi repeated no tests of these tasks.")
 	}
 	left := slices.DeleteFunc(slices.Clone(all), func(c ComparedTask) bool {
 		return c.Status != task.StatusCompleted || c.Tests == nil || c.Tests.Outcome != task.TestsGreen
 	})
 	switch len(left) {
 	case 0:
-		return none(WhyNotPassed, "None: no test decides, because no completed task passed the tests that omoi repeated.")
+		return none(WhyNotPassed, "None, because no completed task passed the tests that omoi repeated.")
 	case 1:
 		return left[0].take(ByTests, "the only completed task that passed the tests that omoi repeated.")
 	}
@@ -61,7 +61,7 @@ func amongPassed(passed []ComparedTask) Recommendation {
 	if len(left) == 1 {
 		return left[0].take(ByCost, "of %d tasks that passed the tests, the smallest change at the lowest cost: $%.4f.", len(passed), *left[0].CostUSD)
 	}
-	return none(WhyEqual, "None: %d tasks passed the tests, and changed lines and cost are equal or unknown.", len(left))
+	return none(WhyEqual, "None, because %d tasks passed the tests, and changed lines and cost are equal or unknown.", len(left))
 }
 
 // least returns the candidates with the lowest value; all of them if a value is unknown.
