@@ -246,13 +246,14 @@ func TestDependencies(t *testing.T) {
 	})
 	waits := r.until(second.ID, "waits", func(t task.Task) bool { return t.Blocked == task.BlockedDependency })
 	require.Equal(t, []any{task.ReasonDependency, 1}, []any{waits.QueueReason.Code, waits.QueueReason.Tasks})
+	require.Contains(t, waits.Why, "waiting for "+first.Key+" to complete")
 	require.False(t, waits.HoldsSlot)
 
 	r.agentOf(first.ID, 1).says(newEvent("agent.started"), newEvent("agent.error", `{"error":"it broke"}`))
 	r.ends(first.ID, task.StatusFailed)
 	blocked := r.until(second.ID, "is blocked", func(t task.Task) bool { return t.Blocked == task.BlockedDependencyFailed })
 	require.Equal(t, task.StatusPending, blocked.Status)
-	require.Contains(t, strings.ToLower(blocked.Why), "depend")
+	require.Contains(t, blocked.Why, "a dependency failed or was cancelled: "+first.Key)
 
 	_, _, err := r.api.Retry(context.Background(), first.ID, "again")
 	require.NoError(t, err)

@@ -205,7 +205,11 @@ func (f WhyFacts) suspended(why, reason, next string) Explanation {
 	return Explanation{State: StandsSuspended, Why: withEvents(task.Sentence(why, reason), shows), Next: next, Evidence: shows}
 }
 
+// dependency explains a wait for other tasks. Of lists, which do not read them, the reason of the admission controller has their keys.
 func (f WhyFacts) dependency(why string) Explanation {
+	if len(f.DependsOn) == 0 && len(f.Task.QueueReason.Keys) > 0 {
+		why = "The task is " + Reason(f.Task.QueueReason)
+	}
 	var names []string
 	for _, d := range f.DependsOn {
 		names = append(names, d.Key+" is "+string(d.Status))

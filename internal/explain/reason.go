@@ -33,8 +33,8 @@ func sentences() map[task.ReasonCode]func(task.Reason) string {
 		task.ReasonBudgetReserved:     always("waiting: the rest of the project's budget is reserved for running tasks"),
 		task.ReasonTaskBudget:         func(r task.Reason) string { return "waiting: " + Spent(r) },
 		task.ReasonProjectBudget:      func(r task.Reason) string { return "waiting: " + Spent(r) },
-		task.ReasonDependency:         func(r task.Reason) string { return "waiting for " + counted(r.Tasks, "task") + " that it depends on" },
-		task.ReasonDependencyFailed:   always("waiting: a dependency failed or was cancelled"),
+		task.ReasonDependency:         dependency,
+		task.ReasonDependencyFailed:   dependencyFailed,
 		task.ReasonProjectPaused:      always("waiting: the project is paused"),
 		task.ReasonOrganizationPaused: always("waiting: the organization is paused"),
 		task.ReasonAutonomousOff:      always("waiting: autonomous execution is off in this project"),
@@ -119,6 +119,30 @@ func Amount(r task.Reason) string {
 		return fmt.Sprintf("%.0f of %.0f seconds of wall-clock time", math.Round(r.Used), math.Round(r.Limit))
 	}
 	return fmt.Sprintf("%.2f of %.2f USD", r.Used, r.Limit)
+}
+
+func dependency(r task.Reason) string {
+	if len(r.Keys) == 0 {
+		return "waiting for " + counted(r.Tasks, "task") + " that it depends on"
+	}
+	return "waiting for " + someOf(r.Keys) + " to complete"
+}
+
+func dependencyFailed(r task.Reason) string {
+	const why = "waiting: a dependency failed or was cancelled"
+	if len(r.Keys) == 0 {
+		return why
+	}
+	return why + ": " + someOf(r.Keys)
+}
+
+// someOf names at most three keys.
+func someOf(keys []string) string {
+	const most = 3
+	if len(keys) <= most {
+		return strings.Join(keys, ", ")
+	}
+	return strings.Join(keys[:most], ", ") + " and " + counted(len(keys)-most, "more task")
 }
 
 func cooldown(r task.Reason) string {

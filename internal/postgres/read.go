@@ -30,10 +30,7 @@ func (s *Store) Task(ctx context.Context, organizationID, id string) (task.Task,
 	row.Task.ExecutionConfig = s.openEnv(row.Task.OrganizationID, row.Task.ExecutionConfig)
 	tasks := []task.Task{taskRecord(row)}
 	tasks[0].Attempts, tasks[0].Reviews = mapAll(attempts, attemptRecord), mapAll(reviews, reviewRecord)
-	if err := s.addSaid(ctx, tasks); err != nil {
-		return task.Task{}, err
-	}
-	err = s.addPending(ctx, tasks)
+	err = s.addRest(ctx, tasks)
 	return tasks[0], err
 }
 
@@ -58,10 +55,37 @@ func (s *Store) Tasks(ctx context.Context, organizationID string, query client.T
 	if err != nil {
 		return client.Page[task.Task]{}, translate("list tasks", err)
 	}
-	if err := s.addSaid(ctx, page.Items); err != nil {
-		return page, err
+	return page, s.addRest(ctx, page.Items)
+}
+
+// addRest adds what other tables know of the state of tasks.
+func (s *Store) addRest(ctx context.Context, tasks []task.Task) error {
+	for _, add := range []func(context.Context, []task.Task) error{s.addSaid, s.addKeys, s.addPending} {
+		if err := add(ctx, tasks); err != nil {
+			return err
+		}
 	}
-	return page, s.addPending(ctx, page.Items)
+	return nil
+}
+
+// addKeys adds the keys of the dependencies for which tasks wait.
+func (s *Store) addKeys(ctx context.Context, tasks []task.Task) error {
+	of := map[string]*task.Reason{}
+	for n, t := range tasks {
+		if c := t.QueueReason.Code; c == task.ReasonDependency || c == task.ReasonDependencyFailed {
+			of[t.ID] = &tasks[n].QueueReason
+		}
+	}
+	if len(of) == 0 {
+		return nil
+	}
+	rows, err := s.q.OpenDependencies(ctx, slices.Collect(maps.Keys(of)))
+	for _, row := range rows {
+		if r := of[row.TaskID]; r.Code == task.ReasonDependency || task.Status(row.Status).Final() {
+			r.Keys = append(r.Keys, row.Key)
+		}
+	}
+	return translate("read open dependencies", err)
 }
 
 // addSaid adds what the agents that wait for a message said last.

@@ -97,6 +97,7 @@ type Reason struct {
 	Limit   float64    `json:"limit,omitempty" doc:"Limit of used, in unit; of the code hosts_full the number of full hosts. Left out: 0 (nothing is admitted), or the condition has no limit."`
 	Unit    string     `json:"unit,omitempty" enum:"tokens,usd,sandbox_s,wall_clock_s" doc:"Unit of used and limit. Left out: slots, sandboxes or hosts, by code."`
 	Tasks   int        `json:"tasks,omitempty" doc:"Number of dependencies that are not completed. Only with the code dependency."`
+	Keys    []string   `json:"keys,omitempty" doc:"Keys of these dependencies when the task was read, oldest first; of the code dependency_failed those that failed or were cancelled. Only with these two codes, in tasks and lists."`
 	Until   *time.Time `json:"until,omitempty" doc:"When the condition is expected to end, or is checked again. Left out: the condition has no such time."`
 
 	Provider string       `json:"provider,omitempty" doc:"Sandbox provider that the condition is about. Left out: none."`
