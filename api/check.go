@@ -27,15 +27,6 @@ var (
 	wordForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
 )
 
-func phases() []string {
-	return []string{
-		"PHASE_BACKLOG", "PHASE_REQUIREMENTS", "PHASE_DESIGN", "PHASE_IMPLEMENTATION", "PHASE_TESTING",
-		"PHASE_DEPLOYMENT", "PHASE_DONE", "PHASE_BLOCKED",
-	}
-}
-
-func priorities() []string { return []string{"CRITICAL", "HIGH", "MEDIUM", "LOW"} }
-
 const (
 	modeExploration    = task.ModeExploration
 	modeImplementation = task.ModeImplementation
@@ -43,19 +34,6 @@ const (
 )
 
 func modes() []string { return []string{modeExploration, modeImplementation, modeValidation} }
-
-// modeOf returns the mode of a task type, unless the caller names another one.
-func modeOf(taskType string) string {
-	switch taskType {
-	case "explore_codebase", "analyze_codebase", "analyze_requirements", "analyze_dependencies", "create_spec",
-		"create_requirements", "create_design", "create_tickets", "create_tasks", "define_feature", "generate_prd",
-		"research", "discover", "investigate":
-		return modeExploration
-	case "validate", "validate_implementation", "review_code", "run_tests":
-		return modeValidation
-	}
-	return modeImplementation
-}
 
 // isID reports whether s is a UUID. No object has an ID of another form.
 func isID(s string) bool { return uuidForm.MatchString(s) }

@@ -98,9 +98,9 @@ func draftWords(d *task.NewTask, in client.CreateTaskRequest) error {
 		return err
 	}
 	var errs [3]error
-	d.PhaseID, errs[0] = oneOf("phase_id", in.PhaseID, "PHASE_IMPLEMENTATION", phases())
-	d.Priority, errs[1] = oneOf("priority", in.Priority, "MEDIUM", priorities())
-	d.Mode, errs[2] = oneOf("mode", in.Mode, modeOf(d.TaskType), modes())
+	d.PhaseID, errs[0] = oneOf("phase_id", in.PhaseID, "PHASE_IMPLEMENTATION", task.Phases())
+	d.Priority, errs[1] = oneOf("priority", in.Priority, "MEDIUM", task.Priorities())
+	d.Mode, errs[2] = oneOf("mode", in.Mode, task.ModeOf(d.TaskType), modes())
 	return cmp.Or(errs[:]...)
 }
 

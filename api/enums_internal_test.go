@@ -31,9 +31,9 @@ func TestEnumsOfTheDocument_AreThoseOfTheDomain(t *testing.T) {
 	for schema, fields := range map[string]map[string][]string{
 		"Organization":              {"plan": task.Plans()},
 		"UpdateOrganizationRequest": {"plan": task.Plans()},
-		"Ticket":                    {"phase_id": phases(), "priority": priorities()},
-		"CreateTicketRequest":       {"phase_id": phases(), "priority": priorities()},
-		"UpdateTicketRequest":       {"phase_id": phases()},
+		"Ticket":                    {"phase_id": task.Phases(), "priority": task.Priorities()},
+		"CreateTicketRequest":       {"phase_id": task.Phases(), "priority": task.Priorities()},
+		"UpdateTicketRequest":       {"phase_id": task.Phases()},
 	} {
 		for field, want := range fields {
 			require.Equal(t, want, doc.Components.Schemas[schema].Properties[field].Enum, "%s.%s", schema, field)

@@ -165,10 +165,10 @@ func (a *API) guardianPriority(ctx context.Context, in *rawIn) (*bodyOut[client.
 		return nil, err
 	}
 	priority := strings.ToUpper(said.Priority)
-	if !slices.Contains(priorities(), priority) {
+	if !slices.Contains(task.Priorities(), priority) {
 		return nil, &statusError{
 			http.StatusBadRequest,
-			task.Invalid("priority", "Invalid priority %q: must be one of %s.", clip(said.Priority), joined(priorities())),
+			task.Invalid("priority", "Invalid priority %q: must be one of %s.", clip(said.Priority), joined(task.Priorities())),
 		}
 	}
 	return body(a.deps.Actions.OverridePriority(ctx, call, said.TaskID, priority))

@@ -40,7 +40,7 @@ func choices() map[reflect.Type][]any {
 func checkedChoices() map[string]map[string][]any {
 	words := map[string][]any{
 		"agent": anys(task.RuntimeNames()), "provider": anys(task.ProviderNames()), "sandbox": anys(task.ProviderNames()),
-		"mode": anys(modes()), "phase_id": anys(phases()), "priority": anys(priorities()),
+		"mode": anys(modes()), "phase_id": anys(task.Phases()), "priority": anys(task.Priorities()),
 	}
 	return map[string]map[string][]any{
 		"CreateTaskRequest": words, "FirstTask": words,

@@ -266,7 +266,7 @@ func checkPatch(p client.UpdateTaskRequest) error {
 			return err
 		}
 	}
-	return cmp.Or(checkWord("phase_id", p.PhaseID, phases()), checkWord("priority", p.Priority, priorities()))
+	return cmp.Or(checkWord("phase_id", p.PhaseID, task.Phases()), checkWord("priority", p.Priority, task.Priorities()))
 }
 
 // checkWord rejects a value that is not allowed; nil: the field is absent.
