@@ -5,12 +5,8 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
-	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/transcript"
 )
-
-// sessionKeys is the prefix of the run keys of transcripts that arrived inside events.
-const sessionKeys = "session-"
 
 // queueLarge stores the few events that exceed a row.
 func (p *eventPlan) queueLarge(ctx context.Context, q *db.Queries) {
@@ -21,9 +17,9 @@ func (p *eventPlan) queueLarge(ctx context.Context, q *db.Queries) {
 			Late: s.ended, At: timeOr(p.now), Key: row.key, Names: large.Names, Fields: string(large.Fields),
 		})
 		if t := large.Transcript; t != nil {
-			kept := newest(t.Content, ingest.MaxTranscript)
+			kept := transcript.Newest(t.Content, ingest.MaxTranscript)
 			_ = q.KeepTranscript(ctx, db.KeepTranscriptParams{
-				RunKey: sessionKeys + task.DerivedID("session", s.id, t.SessionID), SessionID: t.SessionID, TaskID: s.taskID, SandboxID: s.id,
+				RunKey: transcript.RunOfSession(s.id, t.SessionID), SessionID: t.SessionID, TaskID: s.taskID, SandboxID: s.id,
 				Metadata: string(t.Metadata), Content: kept, Cut: t.Cut + int64(len(t.Content)-len(kept)), At: timeOr(p.now),
 				Most: transcript.MaxRuns, Late: s.ended,
 			})

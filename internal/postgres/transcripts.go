@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 
@@ -77,25 +76,11 @@ func rewrite(ctx context.Context, q *db.Queries, p transcript.Piece, then transc
 		}
 		content = append(stored, content...)
 	}
-	kept := newest(content, p.Limit)
+	kept := transcript.Newest(content, p.Limit)
 	then.CutBytes += int64(len(content) - len(kept))
 	return then, q.ReplaceTranscript(ctx, db.ReplaceTranscriptParams{
 		RunKey: p.RunID, SessionID: p.SessionID, Content: kept, Cut: then.CutBytes, Received: then.Received, Sum: then.Sum,
 	})
-}
-
-// newest returns the last whole lines of a content that exceeds limit, at most three quarters of limit, so that not
-// every piece rewrites the whole text.
-func newest(content []byte, limit int64) []byte {
-	if int64(len(content)) <= limit {
-		return content
-	}
-	from := int64(len(content)) - limit*3/4
-	line := bytes.IndexByte(content[from-1:], '\n')
-	if line < 0 {
-		return []byte{} // the last line alone exceeds the limit
-	}
-	return content[from+int64(line):]
 }
 
 // TaskTranscripts lists the transcripts of a task's attempts, oldest attempt first.
