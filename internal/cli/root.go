@@ -102,7 +102,7 @@ Exit codes:
 	root.Version = app.ReadBuild().String()
 	root.SetVersionTemplate("omoi {{.Version}}\n")
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newDev(g), newAPI(g), newWorker(g), newMigrate(g), newDoctor(g), newCheck(g), newConfig(g), newOpenHands(g), newVersion(g))
+	root.AddCommand(newDev(g), newAPI(g), newWorker(g), newMigrate(g), newImport(g), newDoctor(g), newCheck(g), newConfig(g), newOpenHands(g), newVersion(g))
 	addTaskCommands(root, g)
 	root.Args, root.SuggestionsMinimumDistance = unknownCommand, 2
 	root.RunE = func(cmd *cobra.Command, _ []string) error {

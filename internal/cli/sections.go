@@ -19,7 +19,7 @@ func sections(root *cobra.Command) {
 		}},
 		{"Sandboxes:", []string{"sandbox", "host", "openhands"}},
 		{"Projects and supervision:", []string{"project", "ticket", "organization", "guardian", "conductor"}},
-		{"Server and configuration:", []string{"api", "worker", "migrate", "config", "storage", "keys", "credentials", "version"}},
+		{"Server and configuration:", []string{"api", "worker", "migrate", "import", "config", "storage", "keys", "credentials", "version"}},
 	} {
 		root.AddGroup(&cobra.Group{ID: section.title, Title: section.title})
 		for _, cmd := range root.Commands() {

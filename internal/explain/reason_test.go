@@ -71,6 +71,7 @@ func TestReason_RendersEveryCode(t *testing.T) {
 		task.ReasonTaskEnded:      "The task ended without this attempt: its workflow was reset.",
 		task.ReasonSandboxLeft:    "The sandbox no longer existed when the task was loaded.",
 		task.ReasonTerminated:     "The workflow was terminated.",
+		task.ReasonImported:       "The task had not ended when it was imported from OmoiOS.",
 
 		task.ReasonStoreUnreachable:    "The database cannot be reached.",
 		task.ReasonSandboxUnreachable:  "The sandbox cannot be reached from this worker.",

@@ -82,6 +82,9 @@ func Repeats(key string, since time.Duration) bool {
 	return since <= RepeatWindow || !strings.HasPrefix(key, repeatKeys)
 }
 
+// Stored returns an event in its stored form, or why it cannot be stored.
+func Stored(e Event) (Event, error) { return checkEvent("", e) }
+
 // checkEvent returns e in its stored form. prefix precedes the names of its fields in errors.
 func checkEvent(prefix string, e Event) (Event, error) {
 	if err := checkName(prefix+"event_type", e.Type, maxType); err != nil {

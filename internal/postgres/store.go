@@ -54,7 +54,7 @@ type Config struct {
 	Counter Counter
 }
 
-// Store is the only code that uses SQL. A Store is safe for concurrent use.
+// Store is the only code that uses SQL, but for the import of package omoios. A Store is safe for concurrent use.
 type Store struct {
 	pool *pgxpool.Pool
 	q    *db.Queries

@@ -64,6 +64,7 @@ const (
 	ReasonTaskEnded      ReasonCode = "task_ended"      // the workflow was reset, and the task ended without the attempt
 	ReasonSandboxLeft    ReasonCode = "sandbox_left"    // the sandbox was gone when a workflow run loaded the task
 	ReasonTerminated     ReasonCode = "terminated"      // the workflow was terminated
+	ReasonImported       ReasonCode = "imported"        // the task had not ended when it was imported from OmoiOS
 )
 
 // Why a check could not determine the state of a running attempt. Such a check never ends the attempt.
