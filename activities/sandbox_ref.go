@@ -54,6 +54,11 @@ func (a *Activities) here(ctx context.Context, sandboxID string) (place, error) 
 	if p.caps.HostBound && p.row.HostID != "" && p.row.HostID != a.cfg.HostID {
 		return place{}, task.Errorf(task.CodeUnavailable, "sandbox %s is on host %s, not on this host %s", sandboxID, p.row.HostID, a.cfg.HostID)
 	}
+	if at, ok := p.provider.(sandbox.Placed); ok && p.row.ProviderID != "" {
+		if err := at.Reaches(ctx, p.row.ProviderID); err != nil {
+			return place{}, err
+		}
+	}
 	return p, nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/statefile"
 	"github.com/omoi-dev/omoi/internal/openhands"
 	"github.com/omoi-dev/omoi/internal/proctable"
+	"github.com/omoi-dev/omoi/internal/sandbox/fence"
 	places "github.com/omoi-dev/omoi/internal/sandbox/openhands"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/wait"
@@ -38,6 +39,7 @@ type openHandsRecord struct {
 	OpenHandsServer
 
 	Start uint64         `json:"start_ticks"` // of the process
+	Port  int            `json:"port"`        // which the next server has too, because running workers know it
 	Keys  openhands.Keys `json:"keys"`
 }
 
@@ -97,8 +99,25 @@ func checkOpenHands(ctx context.Context, cfg *config.Loaded) Finding {
 	return found
 }
 
+// openHandsLock keeps other commands from starting or ending the server.
+func openHandsLock(ctx context.Context, cfg *config.Loaded) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Join(openHandsDir(cfg), "home"), 0o700); err != nil {
+		return nil, fmt.Errorf("create folder of the OpenHands server: %w", err)
+	}
+	lock, err := fence.Lock(ctx, filepath.Join(openHandsDir(cfg), "lock"))
+	return func() { _ = lock.Close() }, err
+}
+
+// openHandsData returns the folder of what the server stores.
+func openHandsData(cfg *config.Loaded) string { return filepath.Join(openHandsDir(cfg), "data") }
+
 // StartOpenHands starts a server on this machine, which outlives this process. A running one is a success.
 func StartOpenHands(ctx context.Context, cfg *config.Loaded) (OpenHandsServer, error) {
+	unlock, err := openHandsLock(ctx, cfg)
+	if err != nil {
+		return OpenHandsServer{}, err
+	}
+	defer unlock()
 	r, _ := openHandsFound(cfg)
 	if r.Running {
 		return openHandsAsked(ctx, r), nil
@@ -108,10 +127,6 @@ func StartOpenHands(ctx context.Context, cfg *config.Loaded) (OpenHandsServer, e
 		return r.OpenHandsServer, task.Errorf(task.CodeNotFound, "Cannot start an OpenHands server: %s is not on PATH. Next: %s", openhands.Program, openhands.Install)
 	}
 	dir := openHandsDir(cfg)
-	home := filepath.Join(dir, "home")
-	if err := os.MkdirAll(home, 0o700); err != nil {
-		return r.OpenHandsServer, fmt.Errorf("create folder of the OpenHands server: %w", err)
-	}
 	log, err := os.OpenFile(filepath.Join(dir, "server.log"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return r.OpenHandsServer, fmt.Errorf("create log of the OpenHands server: %w", err)
@@ -121,19 +136,19 @@ func StartOpenHands(ctx context.Context, cfg *config.Loaded) (OpenHandsServer, e
 		r.Keys = openhands.NewKeys()
 	}
 	r.Keys.Session = cmp.Or(cfg.OpenHands.ServerKey.Reveal(), r.Keys.Session)
-	server, err := openhands.Start(ctx, openhands.Setup{
-		Program: path, Dir: filepath.Join(dir, "data"), Keys: r.Keys, Port: cfg.OpenHands.ServerPort, Output: log, Detached: true,
+	openhands.EndProcesses(openHandsData(cfg)) // of a server whose start was killed
+	_, err = openhands.Start(ctx, openhands.Setup{
+		Program: path, Dir: openHandsData(cfg), Keys: r.Keys, Port: cmp.Or(cfg.OpenHands.ServerPort, r.Port), Output: log, Detached: true,
 		// A user's shell files would disturb the first command of a conversation.
-		Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LANG=" + cmp.Or(os.Getenv("LANG"), "C.UTF-8")},
+		Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(dir, "home"), "LANG=" + cmp.Or(os.Getenv("LANG"), "C.UTF-8")},
+		Begun: func(pid int, address string, port int) error {
+			now, _ := proctable.Read(pid)
+			r.URL, r.Port, r.PID, r.Start, r.Dir, r.StartedAt, r.Version = address, port, pid, now.Start, dir, time.Now().UTC(), openhands.Tested
+			return statefile.Save(openHandsFile(cfg), r)
+		},
 	})
 	if err != nil {
 		return r.OpenHandsServer, fmt.Errorf("%w Log: %s", err, log.Name())
-	}
-	now, _ := proctable.Read(server.PID)
-	r.URL, r.PID, r.Start, r.Dir, r.StartedAt, r.Version = server.Address(), server.PID, now.Start, dir, time.Now().UTC(), openhands.Tested
-	if err := statefile.Save(openHandsFile(cfg), r); err != nil {
-		server.Stop(0)
-		return r.OpenHandsServer, err
 	}
 	r.Running = true
 	return openHandsAsked(ctx, r), nil
@@ -167,10 +182,16 @@ func OpenHandsStatus(ctx context.Context, cfg *config.Loaded) (OpenHandsServer, 
 // stopWait is the time for a server to end by itself: it waits for tools that run.
 const stopWait = 40 * time.Second
 
-// StopOpenHands ends the server, with its terminals. Sandboxes on its machine go on. One that does not run is a success.
+// StopOpenHands ends the server, with its terminals. Sandboxes on its machine keep running. If no server runs, there is nothing to do.
 func StopOpenHands(ctx context.Context, cfg *config.Loaded) (OpenHandsServer, error) {
+	unlock, err := openHandsLock(ctx, cfg)
+	if err != nil {
+		return OpenHandsServer{}, err
+	}
+	defer unlock()
 	r, ok := openHandsFound(cfg)
 	if !ok {
+		openhands.EndProcesses(openHandsData(cfg)) // of a server whose start was killed before it was recorded
 		return r.OpenHandsServer, nil
 	}
 	if r.Running {
@@ -181,7 +202,7 @@ func StopOpenHands(ctx context.Context, cfg *config.Loaded) (OpenHandsServer, er
 	for begun := time.Now(); r.Running && time.Since(begun) < stopWait && wait.For(ctx, 100*time.Millisecond) == nil; {
 		r, _ = openHandsFound(cfg)
 	}
-	openhands.EndProcesses(filepath.Join(r.Dir, "data"))
+	openhands.EndProcesses(openHandsData(cfg))
 	r, _ = openHandsFound(cfg)
 	ended := r.OpenHandsServer
 	if ended.Running || sandboxesIn(cfg.OpenHands.Dir) {

@@ -26,7 +26,7 @@ its sandbox. docs/OPENHANDS.md describes both.`,
 	}
 	cmd.AddCommand(
 		g.openHands("start", "Start the server, and wait until it is ready", app.StartOpenHands),
-		g.openHands("stop", "End the server; its sandboxes go on", app.StopOpenHands),
+		g.openHands("stop", "End the server; its sandboxes keep running", app.StopOpenHands),
 		g.openHands("status", "Show the server; exit code 1 if it cannot be used", app.OpenHandsStatus),
 		newOpenHandsConfig(g), newOpenHandsBridge(),
 	)

@@ -147,7 +147,9 @@ func TestReason_RendersUnitsAndClosedLimits(t *testing.T) {
 // A task that was read names the tasks that it waits for, at most three.
 func TestReason_NamesDependencies(t *testing.T) {
 	t.Parallel()
-	waits := func(code task.ReasonCode, keys ...string) string { return explain.Reason(task.Reason{Code: code, Tasks: 9, Keys: keys}) }
+	waits := func(code task.ReasonCode, keys ...string) string {
+		return explain.Reason(task.Reason{Code: code, Tasks: 9, Keys: keys})
+	}
 	require.Equal(t, "waiting for APP-1 to complete", waits(task.ReasonDependency, "APP-1"))
 	require.Equal(t, "waiting for APP-1, APP-2, APP-3 and 1 more task to complete", waits(task.ReasonDependency, "APP-1", "APP-2", "APP-3", "APP-4"))
 	require.Equal(t, "waiting: a dependency failed or was cancelled: APP-1, APP-2", waits(task.ReasonDependencyFailed, "APP-1", "APP-2"))

@@ -21,6 +21,7 @@ const (
 	CodeMethod   = -32601
 	CodeParams   = -32602
 	CodeInternal = -32603
+	CodeNotFound = -32002 // of the Agent Client Protocol
 )
 
 // Frame is one message: a request, a notification or a response.

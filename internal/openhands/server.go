@@ -49,6 +49,8 @@ type Setup struct {
 	Output  *os.File // log; nil: none
 	// Detached lets the server outlive this process; else it dies with this process.
 	Detached bool
+	// Begun, if it is not nil, is called with the process before the wait until it is ready. An error of Begun ends the server.
+	Begun func(pid int, address string, port int) error
 }
 
 // Keys are the secrets of a server. A restart with the same Secret can read what the server has stored.
@@ -97,12 +99,11 @@ func Start(ctx context.Context, s Setup) (*Server, error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create folder of the OpenHands server: %w", err)
 	}
-	if s.Port == 0 {
-		var err error
-		if s.Port, err = freePort(ctx); err != nil {
-			return nil, err
-		}
+	port, err := freePort(ctx, s.Port)
+	if err != nil {
+		return nil, err
 	}
+	s.Port = port
 	to, err := New("http://127.0.0.1:"+strconv.Itoa(s.Port), s.Keys.Session)
 	if err != nil {
 		return nil, err
@@ -114,7 +115,13 @@ func Start(ctx context.Context, s Setup) (*Server, error) {
 	}
 	server.PID = server.cmd.Process.Pid
 	go func() { server.Err = server.cmd.Wait(); close(over) }()
-	if err := server.started(ctx); err != nil {
+	if s.Begun != nil {
+		err = s.Begun(server.PID, to.Address(), port)
+	}
+	if err == nil {
+		err = server.started(ctx)
+	}
+	if err != nil {
 		server.Stop(0)
 		return nil, err
 	}
@@ -144,17 +151,27 @@ func (s *Server) started(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, StartWait)
 	defer cancel()
 	for s.Ready(ctx) != nil {
-		select {
-		case <-s.Over:
-			return task.Errorf(task.CodeUnavailable, "The OpenHands server ended at its start: %v.", s.Err)
-		default:
+		if err := s.alive(); err != nil {
+			return err
 		}
 		if err := wait.For(ctx, 200*time.Millisecond); err != nil {
 			return task.Errorf(task.CodeUnavailable, "The OpenHands server was not ready in %s.", StartWait).WithCause(err)
 		}
 	}
-	_, err := s.Check(ctx)
-	return err
+	if _, err := s.Check(ctx); err != nil {
+		return err
+	}
+	return s.alive() // else another server has answered
+}
+
+// alive returns an error if the server has ended.
+func (s *Server) alive() error {
+	select {
+	case <-s.Over:
+		return task.Errorf(task.CodeUnavailable, "The OpenHands server ended at its start: %v.", s.Err)
+	default:
+		return nil
+	}
 }
 
 // Stop ends the server with SIGTERM, and after grace with SIGKILL, and then what it leaves.
@@ -173,9 +190,14 @@ func (s *Server) Stop(grace time.Duration) {
 	EndProcesses(s.dir)
 }
 
-// EndProcesses ends all processes of the servers that were started in a folder: their terminals and commands survive them.
+// endWait is the longest time for killed processes to end.
+const endWait = 10 * time.Second
+
+// EndProcesses ends all processes of the servers that were started in a folder: their terminals and commands survive them. EndProcesses
+// returns at the latest after endWait, which a process may outlast that waits for a disk.
 func EndProcesses(dir string) {
-	for found := marked(dir); len(found) > 0; found = marked(dir) {
+	begun := time.Now()
+	for found := marked(dir); len(found) > 0 && time.Since(begun) < endWait; found = marked(dir) {
 		killed := false
 		for _, pid := range found {
 			killed = syscall.Kill(pid, syscall.SIGKILL) == nil || killed
@@ -183,6 +205,7 @@ func EndProcesses(dir string) {
 		if !killed {
 			return
 		}
+		<-time.After(20 * time.Millisecond)
 	}
 }
 
@@ -198,10 +221,11 @@ func marked(dir string) (pids []int) {
 	return pids
 }
 
-func freePort(ctx context.Context) (int, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+// freePort returns a port of loopback on which nothing listens: wanted, or any one if wanted is 0.
+func freePort(ctx context.Context, wanted int) (int, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:"+strconv.Itoa(wanted))
 	if err != nil {
-		return 0, fmt.Errorf("find a port for the OpenHands server: %w", err)
+		return 0, task.Errorf(task.CodeConflict, "Port %d, which the OpenHands server should have, is in use. Next: set AGENT_SERVER_PORT to a free port", wanted).WithCause(err)
 	}
 	defer func() { _ = listener.Close() }()
 	return listener.Addr().(*net.TCPAddr).Port, nil //nolint:errcheck,forcetypeassert // a TCP listener

@@ -159,6 +159,12 @@ type Readier interface {
 	Ready() error
 }
 
+// Placed is a provider whose configuration may come to name another place, where its sandboxes would seem to be gone.
+type Placed interface {
+	// Reaches returns an error if the place that is configured now is not that of the sandbox with a provider ID.
+	Reaches(ctx context.Context, providerID string) error
+}
+
 // Provider creates, watches and deletes sandboxes. Every method is idempotent and may be repeated after a lost answer.
 // Labels identify a sandbox: Delete and Ensure act only if the name and all labels agree.
 //

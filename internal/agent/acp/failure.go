@@ -87,6 +87,8 @@ func categoryOf(f *sessionFailure) task.FailureClass {
 		return task.ClassCredentials
 	case "service", "connection":
 		return task.ClassInfrastructure
+	case "agent":
+		return task.ClassAgentError
 	}
 	return task.ClassNone
 }

@@ -1,6 +1,8 @@
 package acp
 
 import (
+	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -93,4 +95,16 @@ func TestEndpoints(t *testing.T) {
 	}
 	_, err := dialects["opencode"].Environ(Place{}, Vars{"OPENAI_API_KEY": "x"})
 	require.ErrorContains(t, err, "no model is named")
+}
+
+// A session is given up only if the agent says that it has none: of omoi's own bridge only an unknown session says so.
+func TestForgot(t *testing.T) {
+	t.Parallel()
+	own, other := Dialect{Command: func(string) ([]string, error) { return nil, nil }}, Dialect{}
+	for code, want := range map[int][2]bool{jsonrpc.CodeNotFound: {true, true}, jsonrpc.CodeInternal: {false, true}, codeNoLogin: {false, false}} {
+		err := fmt.Errorf("resume: %w", &jsonrpc.Error{Code: code})
+		require.Equal(t, want, [2]bool{own.forgot(err), other.forgot(err)}, code)
+	}
+	require.True(t, own.forgot(errCannot))
+	require.False(t, other.forgot(io.EOF))
 }

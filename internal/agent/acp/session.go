@@ -105,7 +105,7 @@ func (t *talk) resume(ctx context.Context) (opened, error) {
 	if ctx.Err() != nil {
 		return opened{}, ctx.Err()
 	}
-	if refused, ok := errors.AsType[*jsonrpc.Error](err); (!ok || refused.Code == codeNoLogin) && !errors.Is(err, errCannot) {
+	if !t.Dialect.forgot(err) {
 		return opened{}, t.unopened(err)
 	}
 	t.forgotten(id, err)
@@ -115,6 +115,20 @@ func (t *talk) resume(ctx context.Context) (opened, error) {
 }
 
 var errCannot = errors.New("the agent cannot continue a session")
+
+// forgot reports that the agent will not continue a session, which makes room for a new one. omoi's own bridge says exactly when.
+func (d Dialect) forgot(err error) bool {
+	refused, ok := errors.AsType[*jsonrpc.Error](err)
+	switch {
+	case errors.Is(err, errCannot):
+		return true
+	case !ok:
+		return false
+	case d.Command != nil:
+		return refused.Code == jsonrpc.CodeNotFound
+	}
+	return refused.Code != codeNoLogin
+}
 
 // continued asks for a session, preferably without a replay of it.
 func (t *talk) continued(ctx context.Context, id string) (raw []byte, err error) {

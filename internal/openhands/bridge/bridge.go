@@ -17,12 +17,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Codes of errors of the Agent Client Protocol.
-const (
-	codeNoLogin  = -32000
-	codeNotFound = -32002
-)
-
 // Config says what the bridge connects.
 type Config struct {
 	// Program is the server's program. It is not used if Vars name a server.
@@ -144,7 +138,7 @@ func refusal(err error) *jsonrpc.Error {
 	case task.CodeInvalid:
 		code = jsonrpc.CodeParams
 	case task.CodeNotFound:
-		code = codeNotFound
+		code = jsonrpc.CodeNotFound
 	default:
 	}
 	return &jsonrpc.Error{Code: code, Message: err.Error()}

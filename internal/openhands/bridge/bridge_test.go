@@ -89,7 +89,7 @@ func TestFake_Stops(t *testing.T) {
 // A failure has the category by which the runtime knows its class.
 func TestFake_Failures(t *testing.T) {
 	t.Parallel()
-	for kind, want := range map[string]string{"auth": "auth", "rate_limit": "limit", "quota": "limit", "transient": "service", "agent_action": "agent_action"} {
+	for kind, want := range map[string]string{"auth": "auth", "rate_limit": "limit", "quota": "limit", "transient": "service", "agent_action": "agent", "config": "agent"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			c, _ := stopOf(t, openhandstest.NewFake(t, func(t *openhandstest.Turn) { t.Fail("Code", kind, "no") }))

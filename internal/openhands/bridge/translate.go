@@ -121,6 +121,8 @@ func category(kind string) string {
 		return "limit"
 	case "transient":
 		return "service"
+	case "agent_action", "config": // the text may name a status that is none, for example a limit of 500 steps
+		return "agent"
 	}
 	return cmp.Or(kind, "error") // the runtime decides by the text
 }

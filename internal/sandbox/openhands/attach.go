@@ -75,7 +75,7 @@ func (e *execution) begin(ctx context.Context, labels sandbox.Labels, cmd sandbo
 	if err != nil {
 		return err
 	}
-	program, err := e.p.installed(ctx)
+	at, err := e.p.installed(ctx)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (e *execution) begin(ctx context.Context, labels sandbox.Labels, cmd sandbo
 	if err := e.p.to.Upload(ctx, file, strings.NewReader(text), uploadTimeout); err != nil {
 		return err
 	}
-	_, err = e.p.run(ctx, "unset "+openhands.MarkName+"\nsetsid "+shellcmd.Line(program, "place", file)+" </dev/null >/dev/null 2>&1 &", callTimeout)
+	_, err = e.p.run(ctx, "unset "+openhands.MarkName+"\nsetsid "+shellcmd.Line(at.program, "place", file)+" </dev/null >/dev/null 2>&1 &", callTimeout)
 	return err
 }
 

@@ -37,19 +37,25 @@ func (p *Provider) call(ctx context.Context, ask place.Request) (a place.Answer,
 	if err != nil {
 		return a, err
 	}
-	program, err := p.installed(ctx)
+	at, err := p.installed(ctx)
 	if err != nil {
 		return a, err
 	}
 	from := " <<'OMOI'\n" + text + "\nOMOI\n"
 	if len(ask.Command.Env) > 0 || len(text) > maxInline {
 		file := p.newFile()
+		defer func() {
+			if err != nil { // a request that was carried out is removed
+				p.remove(context.WithoutCancel(ctx), file)
+			}
+		}()
 		if err := p.to.Upload(ctx, file, strings.NewReader(text), uploadTimeout); err != nil {
 			return a, err
 		}
 		from = " " + shellcmd.Line(file)
 	}
-	out, err := p.run(ctx, fmt.Sprintf("[ -x %[1]s ] || exit %[2]d\nunset %[3]s\nexec %[1]s place%[4]s", shellcmd.Line(program), noProgram, openhands.MarkName, from), ask.Grace+callTimeout)
+	out, err := p.run(ctx, fmt.Sprintf("[ -x %[1]s ] && [ \"$(cat %[5]s)\" = %[6]s ] || exit %[2]d\nunset %[3]s\nexec %[1]s place%[4]s",
+		shellcmd.Line(at.program), noProgram, openhands.MarkName, from, shellcmd.Line(p.idFile()), at.id), ask.Grace+callTimeout)
 	if err != nil {
 		return a, err
 	}
@@ -93,55 +99,77 @@ func (p *Provider) remove(ctx context.Context, file string) {
 func (p *Provider) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.program = ""
+	p.known = machine{}
 }
 
-// installed returns the path of omoi-agent, which it puts there if it is not.
-func (p *Provider) installed(ctx context.Context) (string, error) {
+// machine is what the provider knows of the server's machine.
+type machine struct {
+	id      string // random, of the folder on that machine
+	program string // path of omoi-agent there
+	seen    time.Time
+}
+
+// idFile is the file with the ID of the machine.
+func (p *Provider) idFile() string { return path.Join(p.cfg.Dir, "id") }
+
+// installed returns the machine with omoi-agent, which it puts there if it is not.
+func (p *Provider) installed(ctx context.Context) (machine, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.program != "" {
-		return p.program, nil
+	if p.known.program != "" && time.Since(p.known.seen) < leftover {
+		return p.known, nil
 	}
-	arch, err := p.prepare(ctx)
+	arch, id, err := p.prepare(ctx)
 	if err != nil {
-		return "", err
+		return machine{}, err
 	}
 	program, name, err := p.read(arch)
 	if err != nil {
-		return "", err
+		return machine{}, err
 	}
 	found, err := p.run(ctx, "[ -x "+shellcmd.Line(name)+" ] && echo yes || echo no", callTimeout)
 	if err != nil {
-		return "", err
+		return machine{}, err
 	}
 	if strings.TrimSpace(found) != "yes" {
 		if err := p.install(ctx, name, program); err != nil {
-			return "", err
+			return machine{}, err
 		}
 	}
-	p.program = name
-	return name, nil
+	p.known = machine{id, name, time.Now()}
+	return p.known, nil
 }
 
-// prepare makes the folders, removes what dead calls have left a day ago, and returns the architecture of the machine.
-func (p *Provider) prepare(ctx context.Context) (arch string, err error) {
+// leftover is the age at which a file of a call is what a dead call has left: calls and uploads take minutes.
+const leftover = time.Hour
+
+// prepare checks the server, makes the folders, removes what dead calls have left, and returns architecture and ID of the machine.
+func (p *Provider) prepare(ctx context.Context) (arch, id string, err error) {
+	if _, err := p.to.Check(ctx); err != nil {
+		if task.CodeOf(err) != task.CodeUnauthorized { // says nothing about a sandbox
+			err = task.Errorf(task.CodeUnavailable, "%s", task.MessageOf(err)).WithCause(err)
+		}
+		return "", "", err
+	}
 	out, err := p.run(ctx, fmt.Sprintf(`set -e
 umask 022
 mkdir -p %[1]s %[2]s %[3]s
 chmod 711 %[1]s
 chmod 700 %[2]s
-find %[2]s -mindepth 1 -maxdepth 1 -mmin +1440 -exec rm -rf {} + || true
-uname -m`, shellcmd.Line(p.cfg.Dir), shellcmd.Line(path.Join(p.cfg.Dir, "calls")), shellcmd.Line(path.Join(p.cfg.Dir, "bin"))), callTimeout)
+find %[2]s -mindepth 1 -maxdepth 1 -mmin +%[4]d -exec rm -rf {} + || true
+echo %[5]s > %[6]s && { ln %[6]s %[7]s 2>/dev/null || true; } && rm %[6]s
+uname -m
+cat %[7]s`, shellcmd.Line(p.cfg.Dir), shellcmd.Line(path.Join(p.cfg.Dir, "calls")), shellcmd.Line(path.Join(p.cfg.Dir, "bin")), int(leftover.Minutes()),
+		rand.Text(), shellcmd.Line(p.newFile()), shellcmd.Line(p.idFile())), callTimeout)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	machine := strings.TrimSpace(out)
-	arch, known := map[string]string{"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}[machine]
+	of, id, _ := strings.Cut(strings.TrimSpace(out), "\n")
+	arch, known := map[string]string{"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}[of]
 	if !known {
-		return "", task.Errorf(task.CodeInvalid, "The machine of the OpenHands server is a %s, and omoi has no program for it.", machine)
+		return "", "", task.Errorf(task.CodeInvalid, "The machine of the OpenHands server is a %s, and omoi has no program for it.", of)
 	}
-	return arch, nil
+	return arch, id, nil
 }
 
 // read returns omoi-agent, and its path on the server's machine, which follows from its content.

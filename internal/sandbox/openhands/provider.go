@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"path"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,13 +35,14 @@ type Provider struct {
 	to  *openhands.Client // nil: no server is configured
 	log *slog.Logger
 
-	mu      sync.Mutex
-	program string // path of omoi-agent on the server's machine; empty: not known yet
+	mu    sync.Mutex
+	known machine // zero: not known yet
 }
 
 var (
 	_ sandbox.Provider = (*Provider)(nil)
 	_ sandbox.Readier  = (*Provider)(nil)
+	_ sandbox.Placed   = (*Provider)(nil)
 )
 
 // New returns a provider. It sends no request. Without an address the provider opens too, because existing sandboxes must stay accounted for.
@@ -92,7 +94,34 @@ func (p *Provider) root() string { return path.Join(p.cfg.Dir, "sandboxes") }
 // Ensure implements [sandbox.Provider].
 func (p *Provider) Ensure(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
 	a, err := p.call(ctx, place.Request{Method: place.Ensure, Spec: spec})
+	if err == nil {
+		a.Box.ProviderID = p.named(a.Box.ProviderID)
+	}
 	return a.Box, err
+}
+
+// named returns the ID of a sandbox with that of its machine in front.
+func (p *Provider) named(id string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.known.id + "/" + id
+}
+
+// Reaches implements [sandbox.Placed]: another server may be configured now, or its machine be another one.
+func (p *Provider) Reaches(ctx context.Context, providerID string) error {
+	id, _, ok := strings.Cut(providerID, "/")
+	if !ok {
+		return nil
+	}
+	if err := p.Ready(); err != nil {
+		return err
+	}
+	at, err := p.installed(ctx)
+	if err == nil && at.id != id {
+		err = task.Errorf(task.CodeUnavailable, "The OpenHands server %s has another machine or folder than this sandbox. "+
+			"Next: configure the former server", p.to.Address())
+	}
+	return err
 }
 
 // Inspect implements [sandbox.Provider].
@@ -100,6 +129,9 @@ func (p *Provider) Inspect(ctx context.Context, labels sandbox.Labels) (sandbox.
 	a, err := p.call(ctx, place.Request{Method: place.Inspect, Labels: labels})
 	if err != nil {
 		return sandbox.Unseen(err)
+	}
+	if a.Seen.ProviderID != "" {
+		a.Seen.ProviderID = p.named(a.Seen.ProviderID)
 	}
 	return a.Seen, nil
 }
@@ -130,13 +162,20 @@ func (p *Provider) Delete(ctx context.Context, labels sandbox.Labels) error {
 // List implements [sandbox.Provider].
 func (p *Provider) List(ctx context.Context, installation string) ([]sandbox.Sandbox, error) {
 	a, err := p.call(ctx, place.Request{Method: place.List, Installation: installation})
-	return a.Boxes, err
+	return p.allNamed(a.Boxes), err
+}
+
+func (p *Provider) allNamed(all []sandbox.Sandbox) []sandbox.Sandbox {
+	for n := range all {
+		all[n].ProviderID = p.named(all[n].ProviderID)
+	}
+	return all
 }
 
 // Survey implements [sandbox.Provider].
 func (p *Provider) Survey(ctx context.Context) ([]sandbox.Sandbox, error) {
 	a, err := p.call(ctx, place.Request{Method: place.Survey})
-	return a.Boxes, err
+	return p.allNamed(a.Boxes), err
 }
 
 // WriteFile uploads the content first, so that a broken one replaces nothing.

@@ -76,15 +76,20 @@ func (f *Fake) Said() (all []string) {
 	return all
 }
 
-func (f *Fake) routes(t *testing.T) http.Handler {
-	t.Helper()
-	mux := http.NewServeMux()
+// known adds what every server answers.
+func known(mux *http.ServeMux) {
 	mux.HandleFunc("GET /server_info", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, map[string]any{
 			"version": openhands.Tested, "sdk_version": openhands.Tested, "tools_version": openhands.Tested, "usable_tools": []string{"terminal", "file_editor"},
 		})
 	})
 	mux.HandleFunc("GET /api/conversations/count", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, 1) })
+}
+
+func (f *Fake) routes(t *testing.T) http.Handler {
+	t.Helper()
+	mux := http.NewServeMux()
+	known(mux)
 	mux.HandleFunc("POST /api/conversations", f.create)
 	for pattern, do := range map[string]func(one *talk, r *http.Request) (int, any){
 		"GET /api/conversations/{id}":               (*talk).info,

@@ -24,12 +24,13 @@ func NewMachine(t *testing.T) Machine {
 	t.Helper()
 	m := Machine{Key: "planted-server-key"}
 	mux := http.NewServeMux()
+	known(mux)
 	mux.HandleFunc("POST /api/bash/execute_bash_command", runBash)
 	mux.HandleFunc("POST /api/file/upload", takeFile)
 	mux.HandleFunc("GET /api/file/download", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, r.URL.Query().Get("path")) }) //nolint:gosec // as the real server
 	checked := described(t, mux)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("X-Session-Api-Key") != m.Key {
+		if r.URL.Path != "/server_info" && r.Header.Get("X-Session-Api-Key") != m.Key {
 			answer(w, http.StatusUnauthorized, fields{"detail": "Unauthorized"})
 			return
 		}
