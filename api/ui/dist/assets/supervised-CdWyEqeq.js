@@ -1,1 +1,0 @@
-import{h as e,in as t,m as n}from"./index-Broo_5z3.js";import{n as r,t as i}from"./interventions-BXudWNGu.js";var a=t();function o({task:t}){return(0,a.jsxs)(e,{children:[(0,a.jsx)(n,{}),(0,a.jsx)(i,{task:t}),(0,a.jsx)(r,{task:t})]})}export{o as default};
