@@ -3,6 +3,7 @@ package api_test
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,6 +35,9 @@ func TestComparison_IsCreatedOnceAndWhole(t *testing.T) {
 		edit(&wrong)
 		w.call(http.MethodPost, path, wrong).refused(http.StatusUnprocessableEntity, field)
 	}
+	many := in
+	many.Candidates = slices.Repeat(in.Candidates[1:], 11)
+	w.call(http.MethodPost, path, many).refused(http.StatusUnprocessableEntity, "body.candidates")
 	require.Zero(t, w.count(`SELECT count(*) FROM tasks`), "all or none")
 
 	made := ok[client.Comparison](w.call(http.MethodPost, path, in, idempotencyKey, "k"), http.StatusCreated)

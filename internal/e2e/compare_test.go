@@ -36,8 +36,8 @@ func (r *rig) comparison(args ...string) (c apiclient.Comparison) {
 
 const byModel = `case "$MODEL" in good) echo new > code.txt;; wide) echo new > code.txt; seq 50 > more.txt;; *) echo bad > code.txt;; esac`
 
-// TestCompare_TestsThenTheChangeDecide compares three agents. The CLI is gone while they work, and a second one with the same key finds
-// the same tasks.
+// TestCompare_TestsThenTheChangeDecide compares three agents. CLI and worker are killed while they work, and a second CLI with the same key
+// finds the same tasks.
 func TestCompare_TestsThenTheChangeDecide(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil).up()
@@ -47,12 +47,16 @@ func TestCompare_TestsThenTheChangeDecide(t *testing.T) {
 		"run", "make it new", "--repo", repo, "--provider", "local", "--script", script, "--execution-config", config, "--max-retries", "0",
 		"--budget-tokens", "1000", "--budget-wall-clock", "1h", "--idempotency-key", "k",
 	}
-	begun := r.comparison(append(args, "--compare", "scripted:bad,scripted:wide,scripted:good")...)
+	args = append(args, "--compare", "scripted:bad,scripted:wide,scripted:good")
+	r.start("compare", nil, append(args, "--wait")...)
+	r.eventually("the tasks are accepted", func() bool { return r.count(`SELECT count(*) FROM tasks`) == 3 })
+	r.kill("compare")
+	begun := r.comparison(args...)
 	require.Equal(t, task.Budget{Tokens: 999, WallClockS: 3600}, begun.Budget)
 	require.Equal(t, 3, r.count(`SELECT count(*) FROM tasks WHERE budget = '{"tokens": 333, "wall_clock_s": 3600}' AND ticket_id = $1`, begun.TicketID))
 	r.kill("worker")
 	r.startWorker()
-	again := r.omoi(append(args, "--compare", "scripted:bad,scripted:wide,scripted:good", "--wait")...)
+	again := r.omoi(append(args, "--wait")...)
 	require.Zero(t, again.code, again.stdout+again.stderr)
 	require.Contains(t, again.stdout, "the comparison exists already")
 	require.Contains(t, again.stdout, "scripted:wide")
@@ -69,7 +73,7 @@ func TestCompare_TestsThenTheChangeDecide(t *testing.T) {
 		require.NotEmpty(t, r.git("-C", repo, "rev-parse", "--verify", *c.Branch), "all branches stay")
 	}
 	require.Contains(t, again.stdout, "Recommendation: "+good.TaskKey+" (scripted:good): of 2 tasks that passed the tests, the smallest change: 2 lines.")
-	other := r.omoi(append(args, "--compare", "scripted:bad,scripted:wide")...)
+	other := r.omoi(append(args[:len(args)-1], "scripted:bad,scripted:wide")...)
 	require.NotZero(t, other.code, "the same key with other agents")
 	r.noLeaks()
 }
