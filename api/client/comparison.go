@@ -13,6 +13,9 @@ type Comparison = candidate.Comparison
 // ComparedTask is one task of a comparison.
 type ComparedTask = candidate.ComparedTask
 
+// Recommendation names the work of a comparison to take, or says why there is none.
+type Recommendation = candidate.Recommendation
+
 // CreateComparisonRequest is the body of POST /api/v1/comparisons.
 type CreateComparisonRequest struct {
 	Task       CreateTaskRequest  `json:"task" doc:"What each candidate does, without agent, ticket_id and dependencies. Its budget is that of all candidates together: each gets an equal part, and the whole wall clock."`
