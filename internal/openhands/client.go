@@ -44,6 +44,9 @@ func New(address, key string) (*Client, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, task.Invalid("url", "Invalid address of the OpenHands server %q: expected http://HOST:PORT or https://HOST.", address)
 	}
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" { // which may be secrets
+		return nil, task.Invalid("url", "Invalid address of the OpenHands server %s: it has a user, a query or a fragment. Next: set WORKSPACE_REMOTE_API_KEY for the key.", u.Host)
+	}
 	if key == "" && !isLoopback(u.Hostname()) {
 		return nil, task.Invalid("key", "The OpenHands server at %s needs a key: without one, anyone who reaches it can run commands on it. Next: set WORKSPACE_REMOTE_API_KEY.", u.Host)
 	}

@@ -46,11 +46,34 @@ func (c *Client) Upload(ctx context.Context, file string, from io.Reader, timeou
 	}, nil)
 }
 
-// Download opens a file of the server's machine. The caller closes it.
+// Download opens a file of the server's machine. The caller closes it. A server that sends nothing for readTimeout ends the download.
 func (c *Client) Download(ctx context.Context, file string) (io.ReadCloser, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	limit := time.AfterFunc(readTimeout, cancel)
 	resp, err := c.send(ctx, call{method: http.MethodGet, path: "/api/file/download", query: url.Values{"path": {file}}})
+	limit.Stop()
 	if err != nil {
+		cancel()
 		return nil, err
 	}
-	return resp.Body, nil
+	return &download{resp.Body, limit, cancel}, nil
+}
+
+// download is the content of a file.
+type download struct {
+	io.ReadCloser
+
+	limit  *time.Timer // of one read: it cancels the request
+	cancel context.CancelFunc
+}
+
+func (d *download) Read(to []byte) (int, error) {
+	d.limit.Reset(readTimeout)
+	defer d.limit.Stop()
+	return d.ReadCloser.Read(to)
+}
+
+func (d *download) Close() error {
+	defer d.cancel()
+	return d.ReadCloser.Close()
 }

@@ -65,4 +65,9 @@ func TestNew(t *testing.T) {
 	}
 	_, err := openhands.New("http://192.0.2.1:8000", "key")
 	require.NoError(t, err)
+	for _, address := range []string{"https://me:planted@server", "https://server?key=planted", "https://server#planted"} {
+		_, err = openhands.New(address, "key")
+		require.ErrorContains(t, err, "WORKSPACE_REMOTE_API_KEY")
+		require.NotContains(t, err.Error(), "planted")
+	}
 }

@@ -153,7 +153,9 @@ func (p *Provider) prepare(ctx context.Context) (arch, id string, err error) {
 	}
 	out, err := p.run(ctx, fmt.Sprintf(`set -e
 umask 022
-mkdir -p %[1]s %[2]s %[3]s
+mkdir -p %[1]s
+[ -O %[1]s ] && [ ! -L %[1]s ] || { echo "another user made "%[1]s >&2; exit 1; }
+mkdir -p %[2]s %[3]s
 chmod 711 %[1]s
 chmod 700 %[2]s
 find %[2]s -mindepth 1 -maxdepth 1 -mmin +%[4]d -exec rm -rf {} + || true
