@@ -206,7 +206,7 @@ func (t *turn) broken(ctx context.Context, err error) error {
 
 // ended returns the answer to the prompt.
 func (t *turn) ended(ctx context.Context, status openhands.Status) (any, error) {
-	if status == openhands.StatusError && !t.failed {
+	if isLeft(status) && !t.failed {
 		t.fail("service", "The OpenHands server stopped the turn without a reason: it was restarted.")
 	}
 	answer := map[string]any{
@@ -240,10 +240,15 @@ func (t *turn) used(ctx context.Context) (sum openhands.Metrics, ok bool) {
 
 // stopReason returns why a turn ended. The runtime checks the work of one that ended by itself.
 func stopReason(status openhands.Status) string {
-	if status == openhands.StatusFinished || status == openhands.StatusError {
+	if status == openhands.StatusFinished || isLeft(status) {
 		return "end_turn"
 	}
 	return string(status)
+}
+
+// isLeft reports whether a status is that of a conversation whose server was killed, or ended by SIGTERM.
+func isLeft(status openhands.Status) bool {
+	return status == openhands.StatusError || status == openhands.StatusPaused
 }
 
 // bill reports the cost of the conversation, if the server knows a price.
