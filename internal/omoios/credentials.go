@@ -137,8 +137,11 @@ func valuesOf(c credentialRow, provider, secret string) map[string]credential.Va
 func (r *run) put(ctx context.Context, q *db.Queries, user string, values map[string]credential.Value) (outcome, error) {
 	id := idOf("user", user)
 	organization, found, err := userOf(ctx, q, id)
-	if err != nil || !found {
+	switch {
+	case err != nil || !found:
 		return skip(noUser), err
+	case r.into != "" && organization != r.into:
+		return skip(elsewhere), nil
 	}
 	if len(values) == 0 {
 		return skip(noSecret), nil

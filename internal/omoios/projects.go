@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -14,10 +13,9 @@ import (
 
 	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 )
-
-var repoForm = regexp.MustCompile(`^[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$`)
 
 type projectRow struct {
 	ID
@@ -49,6 +47,8 @@ func (r *run) addProject(ctx context.Context, q *db.Queries, p projectRow) (outc
 	id, repo := idOf("project", p.rowID()), repoOf(p.Owner, p.Repo)
 	found, err := q.ImportedProject(ctx, db.ImportedProjectParams{ID: id, OrganizationID: &organization, Repo: repo})
 	switch {
+	case err == nil && found.OrganizationID != organization:
+		return skip(elsewhere), nil
 	case err == nil && found.ID == id:
 		return outcome{existing: true}, nil
 	case err == nil:
@@ -76,12 +76,16 @@ func (r *run) addProject(ctx context.Context, q *db.Queries, p projectRow) (outc
 	})
 }
 
-// repoOf returns owner/name; empty if one is missing or of another form.
+// elsewhere is the reason of a row whose project, ticket or task omoi has in another organization.
+const elsewhere = "omoi has it, or what it belongs to, in another organization"
+
+// repoOf returns owner/name as omoi writes it; empty if one is missing or of another form.
 func repoOf(owner, name *string) string {
-	if repo := task.Deref(owner) + "/" + task.Deref(name); repoForm.MatchString(repo) {
-		return repo
+	repo := task.Deref(owner) + "/" + task.Deref(name)
+	if _, _, ok := scm.OwnerName(repo); !ok {
+		return ""
 	}
-	return ""
+	return strings.ToLower(repo)
 }
 
 type ticketRow struct {
@@ -112,8 +116,9 @@ func (r *run) addTicket(ctx context.Context, q *db.Queries, k ticketRow) (outcom
 	if k.ProjectID == nil {
 		return skip("It has no project, which each ticket of omoi has"), nil
 	}
+	organization := r.organization(k.OrganizationID)
 	in := db.ImportedProjectParams{ID: idOf("project", *k.ProjectID), Repo: repoOf(k.Owner, k.Repo)}
-	if organization := r.organization(k.OrganizationID); organization != "" {
+	if organization != "" {
 		in.OrganizationID = &organization
 	}
 	project, err := q.ImportedProject(ctx, in)
@@ -121,6 +126,8 @@ func (r *run) addTicket(ctx context.Context, q *db.Queries, k ticketRow) (outcom
 		return skip("Its project is not imported"), nil
 	} else if err != nil {
 		return outcome{}, err
+	} else if project.OrganizationID != organization {
+		return skip(elsewhere), nil
 	}
 	out := outcome{changes: renumbered("ticket", k.rowID())}
 	title := titleOf(task.Deref(k.Title), task.Deref(k.Description), "Ticket "+k.rowID())

@@ -115,7 +115,7 @@ func TestRun_DryRunSaysWhatTheRunDoes(t *testing.T) {
 	require.Equal(t, map[string][4]int64{
 		"organizations": {2, 2, 0, 0}, "users": {4, 2, 0, 2}, "users.attributes.github_access_token": {1, 1, 0, 0}, "user_credentials": {6, 1, 0, 5},
 		"projects": {4, 2, 0, 2}, "tickets": {4, 2, 0, 2}, "tasks": {6, 4, 0, 2}, "claude_session_transcripts": {4, 2, 0, 2},
-		"sandbox_events": {10, 7, 0, 3}, "alembic_version": {1, 0, 0, 1}, "organization_memberships": {2, 0, 0, 2},
+		"sandbox_events": {10, 7, 0, 3}, "tasks.dependencies": {1, 1, 0, 0}, "alembic_version": {1, 0, 0, 1}, "organization_memberships": {2, 0, 0, 2},
 	}, counts(did))
 
 	after := sum(t, r.dst)
@@ -200,6 +200,25 @@ func TestRun_IntoAnOrganization(t *testing.T) {
 	for _, k := range r.run(into).Kinds {
 		require.Zero(t, k.Imported, k.Table)
 	}
+}
+
+// An organization gets nothing of what another one has, also if rows name its IDs, and no task gets the branch of another one.
+func TestRun_StaysInItsOrganization(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.run()
+	_, err := r.src.Exec(t.Context(), `INSERT INTO tasks (id, ticket_id, title, status, result)
+		SELECT '77777777-0000-4000-8000-00000000000a', ticket_id, 'Same branch', 'completed', result FROM tasks WHERE id = '`+done+`';
+		INSERT INTO tickets (id, title, project_id) VALUES ('66666666-0000-4000-8000-00000000000a', 'New', 'project-55555555-0000-4000-8000-000000000001')`)
+	require.NoError(t, err)
+	into := counts(r.run(func(o *omoios.Options) { o.Into = "default" }))
+	require.Equal(t, [4]int64{5, 0, 2, 3}, into["tickets"])
+	require.Equal(t, [4]int64{7, 0, 4, 3}, into["tasks"])
+	require.Zero(t, value[int](t, r.dst, `SELECT count(*) FROM tasks t JOIN organizations o ON o.id = t.organization_id WHERE o.name = 'default'`))
+
+	report := r.run()
+	require.Equal(t, [4]int64{7, 1, 4, 2}, counts(report)["tasks"])
+	require.Equal(t, 1, value[int](t, r.dst, `SELECT count(*) FROM tasks WHERE branch_name LIKE 'feature/66666666-%-login'`))
 }
 
 func TestRun_OldSchema(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/retention"
+	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -36,7 +37,7 @@ type taskRow struct {
 	Agent, SandboxID, Result, ErrorMessage, Config                    *string
 	RetryCount, MaxRetries                                            *int
 	CreatedAt, UpdatedAt, StartedAt, CompletedAt                      *time.Time
-	TicketText, UserID, CreatedBy, Branch                             *string // of the ticket, its user, the creator of its project, the newest event
+	TicketText, UserID, CreatedBy, OrganizationID, Branch             *string // of the ticket, its user, creator and organization of its project, the newest event
 }
 
 func (r *run) tasks(ctx context.Context) error {
@@ -49,7 +50,7 @@ func (r *run) tasks(ctx context.Context) error {
 	return each(ctx, r, k, "SELECT "+r.src.list(table, "t", "id text", "ticket_id text", "phase_id text", "task_type text", "title text", "description text",
 		"priority text", "status text", "assigned_agent_id text", "sandbox_id text", "result text", "error_message text", "execution_config text",
 		"retry_count integer", "max_retries integer", "created_at timestamptz", "updated_at timestamptz", "started_at timestamptz", "completed_at timestamptz")+
-		", "+r.src.list("tickets", "k", "description text", "user_id text")+", "+r.src.col("projects", "p", "created_by", "text")+", "+branch+
+		", "+r.src.list("tickets", "k", "description text", "user_id text")+", "+r.src.list("projects", "p", "created_by text", "organization_id text")+", "+branch+
 		" FROM tasks t"+r.src.join("tickets", "k", r.src.col(table, "t", "ticket_id", "text"))+
 		r.src.join("projects", "p", r.src.col("tickets", "k", "project_id", "text"))+events+" ORDER BY 16, 1", r.addTask,
 		[]string{event.AgentCompleted, event.ContinuousCompleted, event.IterationValidation})
@@ -80,11 +81,16 @@ func (r *run) addTask(ctx context.Context, q *db.Queries, t taskRow) (outcome, e
 		return skip("Its ticket is not imported"), nil
 	} else if err != nil {
 		return outcome{}, err
+	} else if ticket.OrganizationID != r.organization(t.OrganizationID) {
+		return skip(elsewhere), nil
 	}
 	out := outcome{changes: renumbered("task", t.rowID())}
 	in := r.taskOf(&out, t)
 	in.ID, in.OrganizationID, in.ProjectID, in.TicketID = id, ticket.OrganizationID, ticket.ProjectID, ticketID
 	if in.UserID, err = creator(ctx, q, ticket.OrganizationID, t.UserID, t.CreatedBy); err != nil {
+		return out, err
+	}
+	if err := ownBranch(ctx, q, &out, &in); err != nil {
 		return out, err
 	}
 	if err := ownSandbox(ctx, q, &out, &in); err != nil {
@@ -180,6 +186,18 @@ func creator(ctx context.Context, q *db.Queries, organization string, users ...*
 	return nil, nil //nolint:nilnil // there is none
 }
 
+// ownBranch takes the branch from a task that would share it with another one.
+func ownBranch(ctx context.Context, q *db.Queries, out *outcome, in *db.ImportTaskParams) error {
+	if in.BranchName == nil {
+		return nil
+	}
+	taken, err := q.BranchTaken(ctx, in.ProjectID, *in.BranchName)
+	if taken {
+		in.BranchName, out.changes = nil, append(out.changes, "The branch is left out: another task has it")
+	}
+	return err
+}
+
 // ownSandbox takes the sandbox from a task that cannot have it: each attempt has a sandbox of its own.
 func ownSandbox(ctx context.Context, q *db.Queries, out *outcome, in *db.ImportTaskParams) error {
 	if in.SandboxID == nil {
@@ -249,7 +267,7 @@ var branchForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$`)
 
 // branch returns the branch of a task; nil for a branch that is not of the task alone, or that Git does not allow.
 func branch(name string) *string {
-	shared := slices.Contains([]string{"main", "master", "develop", "unknown", "HEAD"}, name)
+	shared := slices.Contains(append(scm.UsualBranches(), "dev", "staging", "production", "prod", "release", "unknown", "HEAD"), name)
 	if shared || !branchForm.MatchString(name) || strings.Contains(name, "..") || strings.Contains(name, "//") || strings.HasSuffix(name, "/") || strings.HasSuffix(name, ".lock") {
 		return nil
 	}
@@ -304,18 +322,36 @@ func (r *run) dependencies(ctx context.Context) error {
 	if !r.src.has("tasks", "dependencies") {
 		return nil
 	}
-	links := &Kind{Table: "dependencies"} // a column of tasks, whose rows are counted there
-	query := "SELECT t.id::text, t.dependencies::text FROM tasks t WHERE t.dependencies IS NOT NULL AND t.dependencies::text LIKE '%depends_on%' ORDER BY 1"
-	return each(ctx, r, links, query, func(ctx context.Context, q *db.Queries, d dependencyRow) (outcome, error) {
-		var named struct {
-			Tasks []string `json:"depends_on"`
+	const named = "tasks t WHERE t.dependencies IS NOT NULL AND t.dependencies::text LIKE '%depends_on%'"
+	links, err := r.kind(ctx, "tasks.dependencies", named)
+	if err != nil {
+		return err
+	}
+	query := "SELECT t.id::text, t.dependencies::text FROM " + named + " ORDER BY 1"
+	return each(ctx, r, links, query, addDependencies)
+}
+
+func addDependencies(ctx context.Context, q *db.Queries, d dependencyRow) (outcome, error) {
+	var named struct {
+		Tasks []string `json:"depends_on"`
+	}
+	_ = json.Unmarshal([]byte(d.Dependencies), &named) // of another form: none
+	out := outcome{existing: true}
+	for _, id := range named.Tasks {
+		on := idOf("task", id)
+		found, err := q.ImportedTask(ctx, on)
+		if err != nil {
+			return out, err
 		}
-		_ = json.Unmarshal([]byte(d.Dependencies), &named) // of another form: none
-		for _, on := range named.Tasks {
-			if err := q.ImportDependency(ctx, idOf("task", d.rowID()), idOf("task", on)); err != nil {
-				return outcome{}, err
-			}
+		if !found {
+			out.changes = append(out.changes, "A dependency is left out: its task is not imported")
+			continue
 		}
-		return outcome{}, nil
-	})
+		added, err := q.ImportDependency(ctx, idOf("task", d.rowID()), on)
+		if err != nil {
+			return out, err
+		}
+		out.existing = out.existing && added == 0
+	}
+	return out, nil
 }

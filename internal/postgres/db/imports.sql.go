@@ -11,6 +11,17 @@ import (
 	"time"
 )
 
+const branchTaken = `-- name: BranchTaken :one
+SELECT EXISTS (SELECT FROM tasks WHERE project_id = $1 AND branch_name = $2::text)
+`
+
+func (q *Queries) BranchTaken(ctx context.Context, projectID string, branchName string) (bool, error) {
+	row := q.db.QueryRow(ctx, branchTaken, projectID, branchName)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
 const importAttempt = `-- name: ImportAttempt :exec
 INSERT INTO attempts (task_id, number, sandbox_id, run_id, ordinal, started_at, assigned_at, ended_at, outcome, failure_class, end_reason, reason)
 VALUES ($1, 1, $2, '', 0, $3, $3, $4, $5, $6, $7::jsonb, $8)
@@ -71,14 +82,18 @@ func (q *Queries) ImportCredential(ctx context.Context, arg ImportCredentialPara
 	return result.RowsAffected(), nil
 }
 
-const importDependency = `-- name: ImportDependency :exec
+const importDependency = `-- name: ImportDependency :execrows
 INSERT INTO task_dependencies (task_id, depends_on) SELECT t.id, d.id FROM tasks t, tasks d
-WHERE t.id = $1 AND d.id = $2 AND t.id <> d.id AND t.first_run_id = '' ON CONFLICT DO NOTHING
+WHERE t.id = $1 AND d.id = $2 AND t.id <> d.id AND t.organization_id = d.organization_id AND t.first_run_id = ''
+ON CONFLICT DO NOTHING
 `
 
-func (q *Queries) ImportDependency(ctx context.Context, taskID string, dependsOn string) error {
-	_, err := q.db.Exec(ctx, importDependency, taskID, dependsOn)
-	return err
+func (q *Queries) ImportDependency(ctx context.Context, taskID string, dependsOn string) (int64, error) {
+	result, err := q.db.Exec(ctx, importDependency, taskID, dependsOn)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const importEvents = `-- name: ImportEvents :exec

@@ -46,6 +46,9 @@ VALUES (@id, @project_id, @title, @description, @ticket_type, @phase_id, @priori
 -- name: ImportedTask :one
 SELECT EXISTS (SELECT FROM tasks WHERE id = @id);
 
+-- name: BranchTaken :one
+SELECT EXISTS (SELECT FROM tasks WHERE project_id = @project_id AND branch_name = @branch_name::text);
+
 -- name: ImportTask :exec
 INSERT INTO tasks (id, organization_id, project_id, ticket_id, user_id, title, description, task_type, phase_id, priority, mode, agent, provider,
     continuous, max_retries, execution_config, status, sandbox_id, assigned_agent_id, branch_name, pull_request_url, pull_request_number, result,
@@ -66,9 +69,10 @@ ON CONFLICT (id) DO NOTHING;
 INSERT INTO attempts (task_id, number, sandbox_id, run_id, ordinal, started_at, assigned_at, ended_at, outcome, failure_class, end_reason, reason)
 VALUES (@task_id, 1, @sandbox_id, '', 0, @started_at, @started_at, @ended_at, @outcome, @failure_class, sqlc.narg('end_reason')::jsonb, @reason);
 
--- name: ImportDependency :exec
+-- name: ImportDependency :execrows
 INSERT INTO task_dependencies (task_id, depends_on) SELECT t.id, d.id FROM tasks t, tasks d
-WHERE t.id = @task_id AND d.id = @depends_on AND t.id <> d.id AND t.first_run_id = '' ON CONFLICT DO NOTHING;
+WHERE t.id = @task_id AND d.id = @depends_on AND t.id <> d.id AND t.organization_id = d.organization_id AND t.first_run_id = ''
+ON CONFLICT DO NOTHING;
 
 -- name: ImportedSandbox :one
 -- ImportedSandbox reports whether retention has removed the events of a sandbox.
