@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/openhands"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/sandbox/place"
 	"github.com/omoi-dev/omoi/internal/shellcmd"
@@ -83,7 +82,7 @@ func (e *execution) begin(ctx context.Context, labels sandbox.Labels, cmd sandbo
 	if err := e.p.to.Upload(ctx, file, strings.NewReader(text), uploadTimeout); err != nil {
 		return err
 	}
-	_, err = e.p.run(ctx, "unset "+openhands.MarkName+"\nsetsid "+shellcmd.Line(at.program, "place", file)+" </dev/null >/dev/null 2>&1 &", callTimeout)
+	_, err = e.p.run(ctx, e.p.begins(at)+"setsid "+shellcmd.Line(at.program, "place", file)+" </dev/null >/dev/null 2>&1 &", callTimeout)
 	return err
 }
 

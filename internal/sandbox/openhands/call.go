@@ -23,46 +23,58 @@ import (
 const (
 	callTimeout   = 2 * time.Minute
 	uploadTimeout = 10 * time.Minute
+	dropTimeout   = 15 * time.Second
 	// noProgram is the exit code of a call without a program.
 	noProgram = 93
 )
 
 // call carries out a request on the server's machine. A request with secrets, or with a long text, is uploaded.
 func (p *Provider) call(ctx context.Context, ask place.Request) (a place.Answer, err error) {
+	a, _, err = p.callAt(ctx, ask)
+	return a, err
+}
+
+// callAt is call that also returns the machine.
+func (p *Provider) callAt(ctx context.Context, ask place.Request) (a place.Answer, at machine, err error) {
 	if err := p.Ready(); err != nil {
-		return a, err
+		return a, at, err
 	}
 	ask.Root, ask.Wrapped, ask.Limits = p.root(), p.cfg.Wrapped, p.cfg.Limits
 	text, err := place.Encode(ask)
 	if err != nil {
-		return a, err
+		return a, at, err
 	}
-	at, err := p.installed(ctx)
-	if err != nil {
-		return a, err
+	if at, err = p.installed(ctx); err != nil {
+		return a, at, err
 	}
 	from := " <<'OMOI'\n" + text + "\nOMOI\n"
 	if len(ask.Command.Env) > 0 || len(text) > maxInline {
 		file := p.newFile()
-		defer func() {
-			if err != nil { // a request that was carried out is removed
-				p.remove(context.WithoutCancel(ctx), file)
-			}
-		}()
 		if err := p.to.Upload(ctx, file, strings.NewReader(text), uploadTimeout); err != nil {
-			return a, err
+			p.drop(ctx, file)
+			return a, at, err
 		}
 		from = " " + shellcmd.Line(file)
+		defer func() {
+			if a.Fault == nil && err != nil { // a request that was carried out is removed
+				p.drop(ctx, file)
+			}
+		}()
 	}
-	out, err := p.run(ctx, fmt.Sprintf("[ -x %[1]s ] && [ \"$(cat %[5]s)\" = %[6]s ] || exit %[2]d\nunset %[3]s\nexec %[1]s place%[4]s",
-		shellcmd.Line(at.program), noProgram, openhands.MarkName, from, shellcmd.Line(p.idFile()), at.id), ask.Grace+callTimeout)
+	out, err := p.run(ctx, p.begins(at)+"exec "+shellcmd.Line(at.program)+" place"+from, ask.Grace+callTimeout)
 	if err != nil {
-		return a, err
+		return a, at, err
 	}
 	if err := place.Decode(out, &a); err != nil {
-		return a, task.Errorf(task.CodeUnavailable, "The OpenHands server gave an unreadable answer to %s: %s", ask.Method, textcut.First(out, 200)).WithCause(err)
+		return a, at, task.Errorf(task.CodeUnavailable, "The OpenHands server gave an unreadable answer to %s: %s", ask.Method, textcut.First(out, 200)).WithCause(err)
 	}
-	return a, a.Err()
+	return a, at, a.Err()
+}
+
+// begins returns how a script on a machine begins: another machine, or one without the program, carries out nothing.
+func (p *Provider) begins(at machine) string {
+	return fmt.Sprintf("[ -x %s ] && [ \"$(cat %s)\" = %s ] || exit %d\nunset %s\n",
+		shellcmd.Line(at.program), shellcmd.Line(p.idFile()), shellcmd.Line(at.id), noProgram, openhands.MarkName)
 }
 
 // maxInline is the longest request that is a part of a command.
@@ -96,6 +108,13 @@ func (p *Provider) remove(ctx context.Context, file string) {
 	}
 }
 
+// drop removes the file of a call that failed, perhaps because the server does not answer.
+func (p *Provider) drop(ctx context.Context, file string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
+	defer cancel()
+	p.remove(ctx, file)
+}
+
 func (p *Provider) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,7 +125,6 @@ func (p *Provider) forget() {
 type machine struct {
 	id      string // random, of the folder on that machine
 	program string // path of omoi-agent there
-	seen    time.Time
 }
 
 // idFile is the file with the ID of the machine.
@@ -116,7 +134,7 @@ func (p *Provider) idFile() string { return path.Join(p.cfg.Dir, "id") }
 func (p *Provider) installed(ctx context.Context) (machine, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.known.program != "" && time.Since(p.known.seen) < leftover {
+	if p.known.program != "" {
 		return p.known, nil
 	}
 	arch, id, err := p.prepare(ctx)
@@ -136,21 +154,12 @@ func (p *Provider) installed(ctx context.Context) (machine, error) {
 			return machine{}, err
 		}
 	}
-	p.known = machine{id, name, time.Now()}
+	p.known = machine{id, name}
 	return p.known, nil
 }
 
-// leftover is the age at which a file of a call is what a dead call has left: calls and uploads take minutes.
-const leftover = time.Hour
-
-// prepare checks the server, makes the folders, removes what dead calls have left, and returns architecture and ID of the machine.
+// prepare makes the folders, removes what dead calls have left a day ago, and returns architecture and ID of the machine.
 func (p *Provider) prepare(ctx context.Context) (arch, id string, err error) {
-	if _, err := p.to.Check(ctx); err != nil {
-		if task.CodeOf(err) != task.CodeUnauthorized { // says nothing about a sandbox
-			err = task.Errorf(task.CodeUnavailable, "%s", task.MessageOf(err)).WithCause(err)
-		}
-		return "", "", err
-	}
 	out, err := p.run(ctx, fmt.Sprintf(`set -e
 umask 022
 mkdir -p %[1]s
@@ -158,10 +167,10 @@ mkdir -p %[1]s
 mkdir -p %[2]s %[3]s
 chmod 711 %[1]s
 chmod 700 %[2]s
-find %[2]s -mindepth 1 -maxdepth 1 -mmin +%[4]d -exec rm -rf {} + || true
-echo %[5]s > %[6]s && { ln %[6]s %[7]s 2>/dev/null || true; } && rm %[6]s
+find %[2]s -mindepth 1 -maxdepth 1 -mmin +1440 -exec rm -rf {} + || true
+echo %[4]s > %[5]s && { ln %[5]s %[6]s 2>/dev/null || true; } && rm %[5]s
 uname -m
-cat %[7]s`, shellcmd.Line(p.cfg.Dir), shellcmd.Line(path.Join(p.cfg.Dir, "calls")), shellcmd.Line(path.Join(p.cfg.Dir, "bin")), int(leftover.Minutes()),
+cat %[6]s`, shellcmd.Line(p.cfg.Dir), shellcmd.Line(path.Join(p.cfg.Dir, "calls")), shellcmd.Line(path.Join(p.cfg.Dir, "bin")),
 		rand.Text(), shellcmd.Line(p.newFile()), shellcmd.Line(p.idFile())), callTimeout)
 	if err != nil {
 		return "", "", err

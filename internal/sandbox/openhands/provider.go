@@ -93,18 +93,23 @@ func (p *Provider) root() string { return path.Join(p.cfg.Dir, "sandboxes") }
 
 // Ensure implements [sandbox.Provider].
 func (p *Provider) Ensure(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
-	a, err := p.call(ctx, place.Request{Method: place.Ensure, Spec: spec})
-	if err == nil {
-		a.Box.ProviderID = p.named(a.Box.ProviderID)
+	if err := p.Ready(); err != nil {
+		return sandbox.Sandbox{}, err
 	}
+	if _, err := p.to.Check(ctx); err != nil {
+		return sandbox.Sandbox{}, err
+	}
+	a, at, err := p.callAt(ctx, place.Request{Method: place.Ensure, Spec: spec})
+	a.Box.ProviderID = at.named(a.Box.ProviderID)
 	return a.Box, err
 }
 
-// named returns the ID of a sandbox with that of its machine in front.
-func (p *Provider) named(id string) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.known.id + "/" + id
+// named returns the ID of a sandbox with that of its machine in front; empty for an empty one.
+func (m machine) named(id string) string {
+	if id == "" {
+		return ""
+	}
+	return m.id + "/" + id
 }
 
 // Reaches implements [sandbox.Placed]: another server may be configured now, or its machine be another one.
@@ -113,8 +118,8 @@ func (p *Provider) Reaches(ctx context.Context, providerID string) error {
 	if !ok {
 		return nil
 	}
-	if err := p.Ready(); err != nil {
-		return err
+	if err := p.Ready(); err != nil { // a setting of this worker must not end a cleanup
+		return task.Errorf(task.CodeUnavailable, "%s", task.MessageOf(err)).WithCause(err)
 	}
 	at, err := p.installed(ctx)
 	if err == nil && at.id != id {
@@ -126,13 +131,11 @@ func (p *Provider) Reaches(ctx context.Context, providerID string) error {
 
 // Inspect implements [sandbox.Provider].
 func (p *Provider) Inspect(ctx context.Context, labels sandbox.Labels) (sandbox.Inspection, error) {
-	a, err := p.call(ctx, place.Request{Method: place.Inspect, Labels: labels})
+	a, at, err := p.callAt(ctx, place.Request{Method: place.Inspect, Labels: labels})
 	if err != nil {
 		return sandbox.Unseen(err)
 	}
-	if a.Seen.ProviderID != "" {
-		a.Seen.ProviderID = p.named(a.Seen.ProviderID)
-	}
+	a.Seen.ProviderID = at.named(a.Seen.ProviderID)
 	return a.Seen, nil
 }
 
@@ -161,21 +164,21 @@ func (p *Provider) Delete(ctx context.Context, labels sandbox.Labels) error {
 
 // List implements [sandbox.Provider].
 func (p *Provider) List(ctx context.Context, installation string) ([]sandbox.Sandbox, error) {
-	a, err := p.call(ctx, place.Request{Method: place.List, Installation: installation})
-	return p.allNamed(a.Boxes), err
+	a, at, err := p.callAt(ctx, place.Request{Method: place.List, Installation: installation})
+	return at.all(a.Boxes), err
 }
 
-func (p *Provider) allNamed(all []sandbox.Sandbox) []sandbox.Sandbox {
-	for n := range all {
-		all[n].ProviderID = p.named(all[n].ProviderID)
+func (m machine) all(boxes []sandbox.Sandbox) []sandbox.Sandbox {
+	for n := range boxes {
+		boxes[n].ProviderID = m.named(boxes[n].ProviderID)
 	}
-	return all
+	return boxes
 }
 
 // Survey implements [sandbox.Provider].
 func (p *Provider) Survey(ctx context.Context) ([]sandbox.Sandbox, error) {
-	a, err := p.call(ctx, place.Request{Method: place.Survey})
-	return p.allNamed(a.Boxes), err
+	a, at, err := p.callAt(ctx, place.Request{Method: place.Survey})
+	return at.all(a.Boxes), err
 }
 
 // WriteFile uploads the content first, so that a broken one replaces nothing.
