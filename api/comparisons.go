@@ -104,7 +104,10 @@ func (a *API) draftCandidate(ctx context.Context, request client.CreateTaskReque
 	if request.Execution, err = candidate.Mark(request.Execution, c.Model); err != nil {
 		return d, err
 	}
-	return a.draft(ctx, request)
+	if d, err = a.draft(ctx, request); err == nil {
+		d.Execution, err = candidate.Mark(d.Execution, c.Model) // draft takes the mark from every request
+	}
+	return d, err
 }
 
 // checkShared refuses the fields of a task that candidates cannot share.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/api/client"
+	"github.com/omoi-dev/omoi/internal/candidate"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -153,7 +154,7 @@ func (a *API) draftExecution(d *task.NewTask, in client.CreateTaskRequest) error
 	if err := checkNames(execution.Credentials); err != nil {
 		return err
 	}
-	d.Execution, d.Continuous = raw, continuousOf(d.Agent, d.Mode, execution.Continuous)
+	d.Execution, d.Continuous = candidate.Unmark(raw), continuousOf(d.Agent, d.Mode, execution.Continuous)
 	if err := a.draftValidation(d, in, execution); err != nil {
 		return err
 	}

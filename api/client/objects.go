@@ -21,7 +21,7 @@ type ExecutionConfig struct {
 	TestsMayChange    *bool    `json:"tests_may_change,omitempty" doc:"Task contract: whether the agent may change tests. Default: unknown."`
 	ChangeWanted      *bool    `json:"change_wanted,omitempty" doc:"Task contract: whether the task asks for changes of files. Default: unknown."`
 
-	Candidate *candidate.Choice `json:"candidate,omitempty" doc:"The task is one of a comparison, which POST /api/v1/comparisons creates. Default: it is not."`
+	Candidate *candidate.Choice `json:"candidate,omitempty" doc:"The task is one of a comparison, which POST /api/v1/comparisons creates; ignored in other requests. Default: it is not."`
 }
 
 // TaskResult holds the keys that omoi writes into the result of a task. An external program may add other keys, and use

@@ -80,13 +80,12 @@ func Unmark(config json.RawMessage) json.RawMessage {
 
 // Of returns a candidate without its figures; false: the task is not a candidate.
 func Of(t task.Task) (ComparedTask, bool) {
-	var config struct {
-		Candidate *Choice `json:"candidate"`
-	}
-	if json.Unmarshal(t.Execution, &config) != nil || config.Candidate == nil {
+	var all map[string]json.RawMessage // field names of a struct would match in any case
+	var choice *Choice
+	if json.Unmarshal(t.Execution, &all) != nil || json.Unmarshal(all[key], &choice) != nil || choice == nil {
 		return ComparedTask{}, false
 	}
-	name := strings.TrimSuffix(t.Agent+":"+config.Candidate.Model, ":")
+	name := strings.TrimSuffix(t.Agent+":"+choice.Model, ":")
 	c := ComparedTask{
 		Name: name, TaskID: t.ID, TaskKey: t.Key, Status: t.Status, Blocked: t.Blocked, Group: t.Group,
 		Branch: t.Branch, PullURL: t.PullURL, Budget: t.Budget,

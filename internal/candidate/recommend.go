@@ -59,9 +59,9 @@ func amongPassed(passed []ComparedTask) Recommendation {
 	}
 	left = least(left, func(c ComparedTask) (float64, bool) { return task.Deref(c.CostUSD), c.CostUSD != nil && !c.CostUnknown })
 	if len(left) == 1 {
-		return left[0].take(ByCost, "of %d tasks that passed the tests, the smallest change at the lowest cost: $%.4f.", len(passed), *left[0].CostUSD)
+		return left[0].take(ByCost, "of the tasks that passed the tests, and whose changes are the smallest or of unknown size, the lowest cost: $%.4f.", *left[0].CostUSD)
 	}
-	return none(WhyEqual, "None, because %d tasks passed the tests, and changed lines and cost are equal or unknown.", len(left))
+	return none(WhyEqual, "None, because %d tasks passed the tests, and changed lines and cost are equal or unknown.", len(passed))
 }
 
 // least returns the candidates with the lowest value; all of them if a value is unknown.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,16 +75,28 @@ func (r *run) awaitComparison(ctx context.Context, api *client.Client, of client
 		ctx, cancel = context.WithTimeoutCause(ctx, r.timeout, errWaited)
 		defer cancel()
 	}
-	for _, c := range of.Candidates {
-		if err := r.awaitTask(ctx, api, c.TaskID); err != nil {
+	for {
+		for _, c := range of.Candidates {
+			if err := r.awaitTask(ctx, api, c.TaskID); err != nil {
+				return r.leftComparison(ctx, of, err)
+			}
+		}
+		found, err := api.Comparison(ctx, of.TicketID)
+		if err != nil {
 			return r.leftComparison(ctx, of, err)
 		}
+		if !slices.ContainsFunc(found.Candidates, works) { // a task that waited for a user may work again
+			return errors.Join(r.answer(found, nil, func() { r.showComparison(found) }), comparisonOutcome(found))
+		}
 	}
-	found, err := api.Comparison(ctx, of.TicketID)
-	if err != nil {
-		return r.leftComparison(ctx, of, err)
-	}
-	return errors.Join(r.answer(found, nil, func() { r.showComparison(found) }), comparisonOutcome(found))
+}
+
+// works reports whether a candidate has neither ended nor needs a user.
+func works(c client.ComparedTask) bool { return !c.Status.Final() && !needsUser(candidateTask(c)) }
+
+// candidateTask returns what is known of the task of a candidate.
+func candidateTask(c client.ComparedTask) client.Task {
+	return client.Task{Status: c.Status, Blocked: c.Blocked, Group: c.Group}
 }
 
 // awaitTask waits until a task has ended or needs a user.
@@ -124,7 +137,7 @@ func comparisonOutcome(c client.Comparison) error {
 	completed := false
 	for _, one := range c.Candidates {
 		if !one.Status.Final() {
-			return outcome(client.Task{Status: one.Status, Blocked: one.Blocked, Group: one.Group})
+			return outcome(candidateTask(one))
 		}
 		completed = completed || one.Status == task.StatusCompleted
 	}

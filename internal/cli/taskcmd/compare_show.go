@@ -17,7 +17,7 @@ func (s *session) showComparison(c client.Comparison) {
 	s.say("%s  %s", st.Bold(c.TicketKey), render.OneLine(c.Title, 80))
 	list(s, c.Candidates, "", "AGENT|TASK|STATUS|TESTS|CHANGE|COST|TIME|BRANCH", func(one client.ComparedTask) []string {
 		return []string{
-			render.OneLine(one.Name, 40), st.Bold(one.TaskKey), st.Status(one.Status) + waiting(client.Task{Status: one.Status, Blocked: one.Blocked, Group: one.Group}),
+			render.OneLine(one.Name, 40), st.Bold(one.TaskKey), st.Status(one.Status) + waiting(candidateTask(one)),
 			tests(one.Tests), change(one), cost.Text(one.CostUSD, one.CostUnknown, "$%.4f"),
 			render.Elapsed(time.Duration(one.Seconds * float64(time.Second))), render.OneLine(task.Deref(one.Branch), 80),
 		}
