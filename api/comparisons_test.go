@@ -58,6 +58,12 @@ func TestComparison_IsCreatedOnceAndWhole(t *testing.T) {
 
 	single := w.task(scriptedTask())
 	w.call(http.MethodGet, "/api/v1/tickets/"+single.TicketID+"/comparison", nil).refused(http.StatusNotFound, "")
+
+	forged := scriptedTask()
+	forged.Repo, forged.TicketID = "", made.TicketID
+	forged.Execution = json.RawMessage(`{"candidate": {"model": "c"}, ` + string(forged.Execution[1:]))
+	require.NotContains(t, string(w.task(forged).Execution), "candidate")
+	require.Len(t, ok[client.Comparison](w.call(http.MethodGet, "/api/v1/tickets/"+made.TicketID+"/comparison", nil), http.StatusOK).Candidates, 2)
 }
 
 // TestComparison_AForkIsNotACandidate forks a candidate: the fork is in the ticket, and not in the comparison.

@@ -122,11 +122,12 @@ func (r *run) addTicket(ctx context.Context, q *db.Queries, k ticketRow) (outcom
 		in.OrganizationID = &organization
 	}
 	project, err := q.ImportedProject(ctx, in)
-	if errors.Is(err, pgx.ErrNoRows) {
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
 		return skip("Its project is not imported"), nil
-	} else if err != nil {
+	case err != nil:
 		return outcome{}, err
-	} else if project.OrganizationID != organization {
+	case project.OrganizationID != organization:
 		return skip(elsewhere), nil
 	}
 	out := outcome{changes: renumbered("ticket", k.rowID())}

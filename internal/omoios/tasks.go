@@ -77,11 +77,12 @@ func (r *run) addTask(ctx context.Context, q *db.Queries, t taskRow) (outcome, e
 	}
 	ticketID := idOf("ticket", *t.TicketID)
 	ticket, err := q.ImportedTicket(ctx, ticketID)
-	if errors.Is(err, pgx.ErrNoRows) {
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
 		return skip("Its ticket is not imported"), nil
-	} else if err != nil {
+	case err != nil:
 		return outcome{}, err
-	} else if ticket.OrganizationID != r.organization(t.OrganizationID) {
+	case ticket.OrganizationID != r.organization(t.OrganizationID):
 		return skip(elsewhere), nil
 	}
 	out := outcome{changes: renumbered("task", t.rowID())}

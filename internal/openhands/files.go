@@ -50,7 +50,7 @@ func (c *Client) Upload(ctx context.Context, file string, from io.Reader, timeou
 func (c *Client) Download(ctx context.Context, file string) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	limit := time.AfterFunc(readTimeout, cancel)
-	resp, err := c.send(ctx, call{method: http.MethodGet, path: "/api/file/download", query: url.Values{"path": {file}}})
+	resp, err := c.send(ctx, call{method: http.MethodGet, path: "/api/file/download", query: url.Values{"path": {file}}}) //nolint:bodyclose // the caller closes the download
 	limit.Stop()
 	if err != nil {
 		cancel()
