@@ -80,22 +80,14 @@ func (a *API) patchLegacyTask(ctx context.Context, in *legacyChangeIn) (*bodyOut
 	t, err := a.readTask(ctx, in.ID)
 	out := client.LegacyTaskUpdate{
 		ID: t.ID, TicketID: t.TicketID, Title: t.Title, Description: t.Description, Priority: t.Priority,
-		Status: cmp.Or(deref(said.Status), string(t.Status)), UpdatedAt: pythonic(t.UpdatedAt),
+		Status: cmp.Or(task.Deref(said.Status), string(t.Status)), UpdatedAt: pythonic(t.UpdatedAt),
 	}
 	return body(out, err)
 }
 
-// deref returns the value of a field; empty: the field is absent.
-func deref(value *string) string {
-	if value == nil {
-		return ""
-	}
-	return *value
-}
-
 // endingOf returns the command that gives a task a status; empty: none is asked for.
 func endingOf(status *string) (string, error) {
-	switch task.Status(deref(status)) { //nolint:exhaustive // only these are the user's to set
+	switch task.Status(task.Deref(status)) { //nolint:exhaustive // only these are the user's to set
 	case "":
 		return "", nil
 	case task.StatusFailed:

@@ -112,6 +112,6 @@ func (b *bridge) close(ctx context.Context) {
 	case b.one != nil && b.one.running():
 		ctx, cancel := context.WithTimeout(ctx, cancelWait)
 		defer cancel()
-		_ = b.to.Interrupt(ctx, b.one.id) // the sandbox's end deletes what does not answer
+		_ = b.to.Interrupt(ctx, b.one.id) // a server that does not answer keeps the turn: it is not of this sandbox
 	}
 }
