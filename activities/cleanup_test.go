@@ -149,11 +149,19 @@ func TestDeleteSandbox_LeavesForeignSandboxes(t *testing.T) {
 	require.Len(t, b.provider.boxes, 1)
 }
 
+// Reaches implements [sandbox.Placed].
+func (p *fakeProvider) Reaches(context.Context, string) error { return p.moved }
+
 func TestVerifyDeleted_UnknownIsNeverGone(t *testing.T) {
 	t.Parallel()
 	for name, breaks := range map[string]func(*bench){
 		"provider down": func(b *bench) { b.provider.down = errDown },
 		"another host":  func(b *bench) { b.cfg.HostID = "h2" },
+		"another place": func(b *bench) {
+			row := b.store.rows[boxID]
+			row.ProviderID = "there/" + boxID
+			b.store.rows[boxID], b.provider.moved = row, errDown
+		},
 		"no provider here": func(b *bench) {
 			row := b.store.rows[boxID]
 			row.Provider = task.ProviderDaytona

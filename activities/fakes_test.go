@@ -444,6 +444,7 @@ type fakeProvider struct {
 	down     error                                                   // answer of every call
 	unended  error                                                   // answer of every Stop
 	lateList bool                                                    // what it lists is gone
+	moved    error                                                   // answer of Reaches
 	onExec   func(b *box, args []string) (sandbox.ExecResult, error) // answers Exec
 	onWrite  func(path string) error
 }
