@@ -185,7 +185,7 @@ export function see(page: Page, visibility: "hidden" | "visible"): Promise<void>
 }
 
 /** A page that fails its test on an error, a violation of the policy, or a request to another host. */
-export interface Watched { page: Page; allow: (fault: RegExp) => void }
+export interface Watched { page: Page; allow: (...faults: RegExp[]) => void }
 
 let browser: Browser;
 export const omoi = new Omoi();
@@ -205,6 +205,11 @@ export function serve(served: Omoi = omoi): void {
   }, 60_000);
 }
 
+/** Lines of Chromium's console while the server is gone: which one depends on where in a request the connection ended. */
+export const serverGone = new RegExp(
+  "ERR_CONNECTION_(CLOSED|REFUSED|RESET)|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_SOCKET_NOT_CONNECTED|answer 503|status of 503",
+);
+
 /** Opens a path in a fresh context, runs the test, and checks that nothing went wrong on the page. */
 export async function on(path: string, act: (at: Watched) => Promise<void>, options: BrowserContextOptions & { base?: string } = {}): Promise<void> {
   const { base, ...context } = options;
@@ -219,7 +224,7 @@ export async function on(path: string, act: (at: Watched) => Promise<void>, opti
   try {
     await page.goto((base ?? omoi.url) + path);
     const wrong = () => faults.filter((f) => !allowed.some((a) => a.test(f)));
-    await act({ page, allow: (fault) => allowed.push(fault) }).catch((fault: Error) => {
+    await act({ page, allow: (...faults) => allowed.push(...faults) }).catch((fault: Error) => {
       fault.message += wrong().map((f) => `\non the page: ${f}`).join("");
       throw fault;
     });

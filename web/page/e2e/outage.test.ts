@@ -1,15 +1,13 @@
 import type { Page } from "playwright-core";
 import { afterEach, expect, test } from "vitest";
 
-import { fact, on, omoi, serve, sleepForever } from "./omoi";
+import { fact, on, omoi, serve, serverGone, sleepForever } from "./omoi";
 
 serve();
 afterEach(async () => {
   await omoi.revive();
   await omoi.cancelAll();
 });
-
-const cut = /ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|answer 50[03]|status of 50[03]/;
 
 const noBanner = (page: Page): Promise<void> => expect.poll(() => page.locator(".banner").count(), { timeout: 40_000 }).toBe(0);
 
@@ -18,7 +16,7 @@ test("12: without its server the page shows what it had, and calls nothing runni
   await omoi.until(task, (t) => t.status === "running");
   for (const [path, status] of [[`/tasks/${task.key}`, ".task-title .status"], ["/tasks", ".task-row .status"]] as const) {
     await on(path, async ({ page, allow }) => {
-      allow(cut);
+      allow(serverGone, /answer 500|status of 500/);
       await page.locator(status, { hasText: "Running" }).first().waitFor();
       await omoi.kill();
       await page.locator(".banner", { hasText: /^No connection\. Showing the state of \d\d:\d\d:\d\d, trying again/ }).waitFor();
@@ -57,7 +55,7 @@ test("12: the page says when Temporal or the database does not answer, and tasks
     omoi.signal(process, "SIGSTOP");
     try {
       await on("/settings", async ({ page, allow }) => {
-        allow(cut);
+        allow(serverGone, /answer 500|status of 500/);
         await page.locator(".banner", { hasText: new RegExp(name, "i") }).waitFor();
         omoi.signal(process, "SIGCONT");
         await noBanner(page);
@@ -75,7 +73,7 @@ test("12: a task that is accepted while Temporal does not answer waits, and star
     const task = await omoi.task("Accepted", [{ complete: {} }]);
     expect(task.why).toBe("Admitted; waiting for Temporal to start the workflow.");
     await on(`/tasks/${task.key}`, async ({ page, allow }) => {
-      allow(cut);
+      allow(serverGone, /answer 500|status of 500/);
       await page.locator(".banner", { hasText: /^Temporal does not work: .+ Tasks continue when it works again\./ }).waitFor();
       expect(await page.textContent(".task-title .status")).toBe("Waiting");
       omoi.signal(/temporal/, "SIGCONT");
@@ -109,7 +107,7 @@ test("26: a new binary under an open page: a banner, no reload, and the page wor
   await omoi.until(task, (t) => t.status === "running");
   const other = await omoi.otherVersion();
   await on(`/tasks/${task.key}`, async ({ page, allow }) => {
-    allow(cut);
+    allow(serverGone, /answer 500|status of 500/);
     await page.getByText("Before.").first().waitFor();
     await page.evaluate(() => Object.assign(window, { loadedOnce: true }));
     await omoi.kill();
