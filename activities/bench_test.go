@@ -51,7 +51,9 @@ type bench struct {
 	logs     *logs // nil: nobody keeps any
 	onBeat   func(details converter.EncodedValues)
 	claims   bool // the agent reports a passed validation of its own
-	cut      int  // activities that Temporal cut off
+	// completes says that the agent reports completion in single-run mode.
+	completes bool
+	cut       int // activities that Temporal cut off
 
 	credentials activities.Credentials // nil: nobody is given any
 }

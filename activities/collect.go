@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,8 +51,10 @@ func (a *Activities) CollectWork(ctx context.Context, in contract.SandboxRef) (c
 	if err != nil {
 		return contract.Collected{}, ofSandbox(ofHost(err))
 	}
-	if got.Commits == 0 && mustCommit(in, work) && (got.Files > 0 || requires(work, task.EnvRequireChanges)) {
-		return contract.Collected{}, noCommit(work)
+	if got.Commits == 0 && (got.Files > 0 || requires(work, task.EnvRequireChanges)) {
+		if must, err := a.mustCommit(ctx, in, work); must || err != nil {
+			return contract.Collected{}, cmp.Or(err, noCommit(work))
+		}
 	}
 	out, err := a.publish(ctx, p, work, got)
 	out.RepeatTests = tested && out.Head != ""
@@ -213,8 +216,11 @@ func (a *Activities) file(ctx context.Context, p place, path string, limit int64
 // hasCommit checks the branch of an agent that pushes by itself. It returns an error if the task requires a commit and
 // the branch has none.
 func (a *Activities) hasCommit(ctx context.Context, in contract.SandboxRef, work task.Work) error {
-	if !mustCommit(in, work) || !requires(work, task.EnvRequireChanges) {
+	if !requires(work, task.EnvRequireChanges) {
 		return nil
+	}
+	if must, err := a.mustCommit(ctx, in, work); !must || err != nil {
+		return err
 	}
 	host, err := a.host(work)
 	if err != nil {
@@ -232,10 +238,20 @@ func (a *Activities) hasCommit(ctx context.Context, in contract.SandboxRef, work
 	return noCommit(work)
 }
 
-// mustCommit reports whether the task requires a commit although the agent's own checks passed. The last event of a
-// script counts as reported.
-func mustCommit(in contract.SandboxRef, work task.Work) bool {
-	return in.Claimed && strict(work) && task.RuntimeOf(work.Agent).Input != task.InputScript && requires(work, "REQUIRE_CODE_PUSHED")
+// mustCommit reports whether the branch must have a commit: if the agent reported a passed validation, or completion in single-run
+// mode without any work. The last event of a script counts as reported.
+func (a *Activities) mustCommit(ctx context.Context, in contract.SandboxRef, work task.Work) (bool, error) {
+	if !strict(work) || task.RuntimeOf(work.Agent).Input == task.InputScript || !requires(work, "REQUIRE_CODE_PUSHED") {
+		return false, nil
+	}
+	if !in.Completed {
+		return in.Claimed, nil
+	}
+	empty, err := a.deps.Tasks.EmptyRun(ctx, in.SandboxID)
+	if err != nil {
+		return false, fmt.Errorf("read the work that sandbox %s reported: %w", in.SandboxID, err)
+	}
+	return empty, nil
 }
 
 // requires reports whether the task's configuration keeps a requirement. omoi-agent reads it in the same way.

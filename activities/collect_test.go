@@ -137,7 +137,21 @@ func TestCollectWork_ClaimWithoutCommit(t *testing.T) {
 		"outside, without repository": {func(b *bench) { b.store.work.Agent, b.store.work.Repo = task.AgentExternal, "" }, false},
 		"script":                      {func(b *bench) { b.store.work.Agent = task.AgentScripted }, false},
 		"another end than a claim":    {func(b *bench) { b.claims = false }, false},
-		"outside, single run":         {func(b *bench) { b.store.work.Agent, b.claims = task.AgentExternal, false }, false},
+		"outside, single run":         {func(b *bench) { b.store.work.Agent, b.claims, b.completes = task.AgentExternal, false, true }, false},
+		"single run":                  {func(b *bench) { b.claims, b.completes = false, true }, false},
+		"outside, empty run":          {func(b *bench) { b.emptyRun(); b.store.work.Agent = task.AgentExternal }, true},
+		"empty run":                   {(*bench).emptyRun, true},
+		"empty run, a commit":         {func(b *bench) { b.emptyRun(); b.collects(committed()) }, false},
+		"empty run, exploration":      {func(b *bench) { b.emptyRun(); b.store.work.Mode = task.ModeExploration }, false},
+		"empty run, changes optional": {func(b *bench) { b.emptyRun(); b.requires(task.EnvRequireChanges, "false") }, false},
+		"empty run, outside, changes optional": {func(b *bench) {
+			b.emptyRun()
+			b.store.work.Agent = task.AgentExternal
+			b.requires(task.EnvRequireChanges, "false")
+		}, false},
+		"empty run, no push required": {func(b *bench) { b.emptyRun(); b.requires("REQUIRE_CODE_PUSHED", "false") }, false},
+		"empty run, script":           {func(b *bench) { b.emptyRun(); b.store.work.Agent = task.AgentScripted }, false},
+		"another end than a report":   {func(b *bench) { b.emptyRun(); b.completes = false }, false},
 	} {
 		b := newBench(t)
 		b.running()
@@ -145,7 +159,7 @@ func TestCollectWork_ClaimWithoutCommit(t *testing.T) {
 		b.collects(agentconfig.Collected{Repo: true, Head: "base0"})
 		c.arrange(b)
 		in := b.ref()
-		in.Claimed = b.claims
+		in.Claimed, in.Completed = b.claims, b.completes
 		err := act(b, b.activities().CollectWork, in)
 		if !c.refused {
 			require.NoError(t, err, name)
@@ -158,6 +172,9 @@ func TestCollectWork_ClaimWithoutCommit(t *testing.T) {
 		require.Contains(t, app.Message(), "has no commit of this task", name)
 	}
 }
+
+// emptyRun makes the agent report completion in single-run mode, and no work.
+func (b *bench) emptyRun() { b.claims, b.completes, b.store.emptyRun = false, true, true }
 
 // TestCollectWork_GitHostDownIsNoVerdict keeps the work of an agent whose branch cannot be read.
 func TestCollectWork_GitHostDownIsNoVerdict(t *testing.T) {

@@ -109,7 +109,8 @@ type fakeStore struct {
 	checkpoints [][]checkpoint.Checkpoint
 	rewound     int // attempt
 
-	saved task.Unpublished
+	saved    task.Unpublished
+	emptyRun bool
 
 	testsBox string // of the newest repeat of the tests
 	repeats  []task.TestRepeat
@@ -156,6 +157,8 @@ func (s *fakeStore) LoadEvents(context.Context, contract.LoadEventsInput) (contr
 }
 
 func (s *fakeStore) Work(context.Context, string) (task.Work, error) { return s.work, nil }
+
+func (s *fakeStore) EmptyRun(context.Context, string) (bool, error) { return s.emptyRun, nil }
 
 func (s *fakeStore) EarlierTranscript(_ context.Context, _ string, attempt int) (transcript.Info, bool, error) {
 	for n := attempt - 1; n > 0; n-- {

@@ -17,6 +17,7 @@ import (
 // Tasks is the part of the store for the life of a task. runID is the Temporal run of the caller and fences each write.
 type Tasks interface {
 	Branches
+	Reports
 
 	LoadTask(ctx context.Context, ref contract.TaskRef, runID string) (contract.LoadedTask, error)
 	// SaveTaskState writes p unless the row holds a later projection. If another run wrote last, it writes only if
@@ -24,7 +25,6 @@ type Tasks interface {
 	SaveTaskState(ctx context.Context, p contract.Projection, runID string, current func(context.Context) (bool, error)) (contract.Projected, error)
 	BeginAttempt(ctx context.Context, in contract.BeginAttemptInput, runID string) (contract.BeginAttemptResult, error)
 	LoadCommand(ctx context.Context, in contract.LoadCommandInput, runID string) (contract.LoadedCommand, error)
-	LoadEvents(ctx context.Context, in contract.LoadEventsInput) (contract.Digest, error)
 	// Work returns the task as Git and the agent need it, with the feedback of its running attempt.
 	Work(ctx context.Context, taskID string) (task.Work, error)
 	// EarlierCheckpoints returns the checkpoints with which an attempt begins. A validator has none.
@@ -37,6 +37,14 @@ type Tasks interface {
 	Story(ctx context.Context, organizationID, taskID string) (receipt.PullRequestData, error)
 	// Unpublished returns the saved commits of the newest attempt whose push failed.
 	Unpublished(ctx context.Context, taskID string) (task.Unpublished, error)
+}
+
+// Reports is the part of the store for what an agent reported.
+type Reports interface {
+	LoadEvents(ctx context.Context, in contract.LoadEventsInput) (contract.Digest, error)
+	// EmptyRun reports whether the end that an agent reported has an account of its run, as those of legacy workers have,
+	// and neither that end nor another event shows work.
+	EmptyRun(ctx context.Context, sandboxID string) (bool, error)
 }
 
 // Texts is the part of the store for long texts, which histories hold by ID only, and for reasons that users read.

@@ -264,6 +264,7 @@ func TestTask_ClaimWithoutCommit(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, s.begun, 2)
 	require.Equal(t, []bool{true, true}, s.claimed)
+	require.Equal(t, []bool{false, false}, s.reported)
 	require.Equal(t, task.StatusCompleted, s.last().Status)
 
 	s = newFixture(t)
@@ -271,4 +272,5 @@ func TestTask_ClaimWithoutCommit(t *testing.T) {
 	_, err = s.run()
 	require.NoError(t, err)
 	require.Equal(t, []bool{false}, s.claimed, "a single run claims no validation")
+	require.Equal(t, []bool{true}, s.reported, "a single run that is empty fails")
 }

@@ -39,6 +39,7 @@ type fixture struct {
 	cleaned  []string
 	onBranch func()
 	claimed  []bool // SandboxRef.Claimed of each CollectWork
+	reported []bool // SandboxRef.Completed of each CollectWork
 	tested   bool   // the task has a test command that is repeated
 	repeated []contract.RepeatTestsInput
 
@@ -226,7 +227,7 @@ func (s *fixture) registerSandbox(on func(string, any)) {
 	})
 	on(contract.CollectWork, func(_ context.Context, in contract.SandboxRef) (contract.Collected, error) {
 		s.mu.Lock()
-		s.claimed = append(s.claimed, in.Claimed)
+		s.claimed, s.reported = append(s.claimed, in.Claimed), append(s.reported, in.Completed)
 		s.mu.Unlock()
 		return contract.Collected{Head: "beef", Commits: 1, RepeatTests: s.tested}, s.called(contract.CollectWork)
 	})

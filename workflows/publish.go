@@ -72,7 +72,7 @@ func (r *taskRun) collect(ctx workflow.Context) (stage, error) {
 // maximum duration, and keeps the sandbox and the slot because the work is in the sandbox.
 func (r *taskRun) collectWork(ctx workflow.Context) (got contract.Collected, err error) {
 	in := r.ref()
-	in.Claimed = r.last.Kind == task.FactContinuousCompleted
+	in.Claimed, in.Completed = r.last.Kind == task.FactContinuousCompleted, r.last.Kind == task.FactCompleted
 	for {
 		err = r.step(ctx, r.sandboxCall(contract.CollectWork), in, &got)
 		until := detailsOf(err).ResetAt

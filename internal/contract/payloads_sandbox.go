@@ -13,6 +13,8 @@ type SandboxRef struct {
 	Attempt   int    `json:"attempt,omitempty"`
 	// Claimed is for [CollectWork]: the agent reported a passed validation of its own, so the branch must show the work.
 	Claimed bool `json:"claimed,omitempty"`
+	// Completed is for [CollectWork]: the agent reported its end in single-run mode, so the branch or its events must show work.
+	Completed bool `json:"completed,omitempty"`
 }
 
 // StartAgentInput is the input of [StartAgent].

@@ -38,6 +38,8 @@ func TestOldWorkersThatPostByThemselves(t *testing.T) {
 	empty, pushed := r.byOldWorker(strict, retries(0)), r.byOldWorker(strict)
 	r.oldWorker(empty, 1, api, play(sayDone))
 	r.oldWorker(pushed, 1, api, play(`{"shell":"`+r.commitTo(pushed)+`"},`+sayDone))
+	idle := r.byOldWorker(single, retries(0))
+	r.oldWorker(idle, 1, api, with(play(""), "CONTINUOUS_MODE", "false"))
 	broken := r.byOldWorker(single, retries(1))
 	r.oldWorker(broken, 1, api, with(play(`{"fail":"the model broke"}`), "CONTINUOUS_MODE", "false"))
 	killed := r.byOldWorker(retries(0))
@@ -61,6 +63,9 @@ func TestOldWorkersThatPostByThemselves(t *testing.T) {
 	got = r.ends(empty.ID, task.StatusFailed)
 	require.Equal(t, task.ClassAgentError, got.FailureClass, "a passed validation without a commit is an empty run")
 	require.Contains(t, text(got.ErrorMessage), "has no commit of this task")
+	got = r.ends(idle.ID, task.StatusFailed)
+	require.Equal(t, task.ClassAgentError, got.FailureClass, "so is a single run without a commit, a tool call and a text")
+	require.Equal(t, task.ReasonNoCommit, got.EndReason.Code)
 	require.NotNil(t, r.ends(pushed.ID, task.StatusCompleted).PullURL)
 
 	second := r.oldWorker(broken, 2, api, with(play(sayDone), "CONTINUOUS_MODE", "false"))
@@ -220,6 +225,9 @@ func TestOldWorkersThatOmoiStarts(t *testing.T) {
 	looking := start(play(`{"environment":true},{"say":"I have looked."}`), func(in *apiclient.CreateTaskRequest) { in.Mode = "exploration" })
 	dirty := start(with(play(`{"write":["b.txt","left\n"]},`+sayDone), "MAX_ITERATIONS", "1"), retries(0))
 	dead := start(play(`{"shell":"kill -9 $PPID"}`), retries(0))
+	idle := start(play(""), retries(0), func(in *apiclient.CreateTaskRequest) {
+		in.Execution = json.RawMessage(strings.Replace(string(in.Execution), "{", `{"continuous":false,`, 1))
+	})
 
 	got := r.ends(good.ID, task.StatusCompleted)
 	require.Equal(t, "done\n", r.run("git", "-C", repo, "show", text(got.Branch)+":a.txt").stdout)
@@ -228,6 +236,9 @@ func TestOldWorkersThatOmoiStarts(t *testing.T) {
 	r.hasContract(r.ends(looking.ID, task.StatusCompleted), "always", "task of a user", "repository", "login", "calls can be checked")
 	require.Equal(t, "max_iterations_reached", r.ends(dirty.ID, task.StatusFailed).Attempts[0].StopReason)
 	require.Contains(t, text(r.ends(dead.ID, task.StatusFailed).ErrorMessage), "exit code 137")
+	got = r.ends(idle.ID, task.StatusFailed)
+	require.False(t, got.Continuous)
+	require.Equal(t, []any{task.ClassAgentError, task.ReasonNoCommit}, []any{got.FailureClass, got.EndReason.Code}, "an empty run")
 	r.noLeaks()
 	r.gapless()
 	for _, secret := range r.tokens() {

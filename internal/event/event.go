@@ -54,6 +54,8 @@ const (
 	Answered
 	// Changes marks events after which files may have changed.
 	Changes
+	// Acted marks events which show that an agent called a tool, changed a file, or wrote text.
+	Acted
 	// Spec marks events about the progress of a run by phases.
 	Spec
 	// Background marks events that come without an act of the agent, or later than it, so that an agent that waits still waits
@@ -91,6 +93,17 @@ func Types(traits Trait) []string {
 	var types []string
 	for _, e := range Table() {
 		if e.Traits&traits == traits {
+			types = append(types, e.Type)
+		}
+	}
+	return types
+}
+
+// Idle returns the event types that do not show that an agent acted. An unknown type is not among them.
+func Idle() []string {
+	var types []string
+	for _, e := range Table() {
+		if e.Traits&Acted == 0 {
 			types = append(types, e.Type)
 		}
 	}

@@ -29,6 +29,7 @@ type End struct {
 	Class            string `json:"class"`
 	Error            Text   `json:"error"`
 	Output           Text   `json:"final_output"`
+	Turns            Text   `json:"turns"` // empty: the event has no account of the run
 	ResetAt          Time   `json:"reset_at"`
 }
 

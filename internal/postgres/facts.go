@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/contract"
@@ -111,4 +112,19 @@ func (s *Store) MoveBranch(ctx context.Context, taskID, was, branch string) erro
 		return task.Errorf(task.CodeConflict, "The branch of task %s is no longer %s.", taskID, was)
 	}
 	return translate("change the branch of task "+taskID, err)
+}
+
+// EmptyRun reports whether the newest agent.completed of a sandbox has an account of the run without text, and no other
+// event shows an act of the agent.
+func (s *Store) EmptyRun(ctx context.Context, sandboxID string) (bool, error) {
+	rows, err := s.q.Decisive(ctx, sandboxID, []string{event.AgentCompleted})
+	if err != nil || len(rows) == 0 {
+		return false, translate("read the completion of sandbox "+sandboxID, err)
+	}
+	end := event.Read[event.End](rows[0].EventData)
+	if end.Turns == "" || strings.TrimSpace(string(end.Output)) != "" {
+		return false, nil
+	}
+	acted, err := s.q.Acted(ctx, sandboxID, event.Idle())
+	return !acted, translate("read the acts of sandbox "+sandboxID, err)
 }

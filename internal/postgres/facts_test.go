@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -41,4 +42,40 @@ func TestLoadEvents(t *testing.T) {
 	require.Empty(t, read(4).Milestones)
 	_, err = w.store.LoadEvents(t.Context(), contract.LoadEventsInput{SandboxID: "nobody"})
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
+}
+
+// An empty run has an account of itself, and no event that shows work.
+func TestEmptyRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	const account = `{"success": true, "turns": 1, "input_tokens": 10, "final_output": " \n"}`
+	for name, c := range map[string]struct {
+		kind, data, end string
+		empty           bool
+	}{
+		"nothing":               {"agent.waiting", `{}`, account, true},
+		"a thought":             {"agent.thinking", `{"content": "hm"}`, account, true},
+		"an empty answer":       {"agent.message", `{"content": "\n"}`, account, true},
+		"an answer":             {"agent.message", `{"content": "It is 4."}`, account, false},
+		"a long answer":         {"agent.message", `{"content": "` + strings.Repeat("long ", 30_000) + `"}`, account, false},
+		"a tool call":           {"agent.tool_use", `{"tool": "Bash"}`, account, false},
+		"a changed file":        {"agent.file_edited", `{}`, account, false},
+		"an unknown type":       {"spec.progress", `{}`, account, false},
+		"a result":              {"agent.waiting", `{}`, `{"turns": 1, "final_output": "It is 4."}`, false},
+		"no output, no turns":   {"agent.waiting", `{}`, `{"turns": 0, "final_output": null}`, true},
+		"a transcript":          {"agent.waiting", `{}`, `{"turns": 1, "session_id": "s", "transcript_b64": "e30K"}`, true},
+		"without an account":    {"agent.waiting", `{}`, `{"success": true}`, false},
+		"no end":                {"agent.waiting", `{}`, "", false},
+		"an end, then an empty": {"agent.completed", `{"turns": 1, "final_output": "It is 4."}`, account, true},
+	} {
+		live := w.running(w.task(w.project(5), ""))
+		w.event(live.SandboxID, "agent.started", `{}`)
+		w.event(live.SandboxID, c.kind, c.data)
+		if c.end != "" {
+			w.event(live.SandboxID, "agent.completed", c.end)
+		}
+		empty, err := w.store.EmptyRun(t.Context(), live.SandboxID)
+		require.NoError(t, err, name)
+		require.Equal(t, c.empty, empty, name)
+	}
 }

@@ -11,6 +11,19 @@ import (
 	"time"
 )
 
+const acted = `-- name: Acted :one
+SELECT EXISTS (SELECT FROM sandboxes s JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id
+    WHERE s.id = $1 AND e.event_type <> ALL ($2::text[]) AND (e.event_data ->> 'content' ~ '\S') IS NOT FALSE)
+`
+
+// Acted reports whether a sandbox has an event that shows an act of its agent. An empty message shows none.
+func (q *Queries) Acted(ctx context.Context, sandboxID string, idle []string) (bool, error) {
+	row := q.db.QueryRow(ctx, acted, sandboxID, idle)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
 const countTypes = `-- name: CountTypes :many
 SELECT event_type, count(*) AS events FROM sandbox_events
 WHERE partition_month = $1 AND sandbox_id = $2 AND sequence <= $3

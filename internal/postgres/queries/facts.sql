@@ -26,3 +26,8 @@ ORDER BY e.event_type, e.sequence DESC;
 -- name: HasEvent :one
 SELECT EXISTS (SELECT FROM sandboxes s JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id
     WHERE s.id = @sandbox_id AND e.event_type = @event_type);
+
+-- name: Acted :one
+-- Acted reports whether a sandbox has an event that shows an act of its agent. An empty message shows none.
+SELECT EXISTS (SELECT FROM sandboxes s JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id
+    WHERE s.id = @sandbox_id AND e.event_type <> ALL (@idle::text[]) AND (e.event_data ->> 'content' ~ '\S') IS NOT FALSE);
