@@ -117,15 +117,15 @@ func checkData(field string, data json.RawMessage) (json.RawMessage, error) {
 	case HasHugeNumber(data):
 		return nil, task.Invalid(field, "The field %s must not contain a number beyond 1e%d or below 1e-%d.", field, mostExponent, mostExponent)
 	}
-	return token.Hide(keepable(data)), nil
+	return token.Hide(Storable(data)), nil
 }
 
 // escapes matches the escapes in a JSON text, a surrogate pair as one. A match of six bytes is U+0000 or half a pair.
 var escapes = regexp.MustCompile(`\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u0000|u[dD][89a-fA-F]..|.)`)
 
-// keepable returns a JSON text with U+FFFD for each escape that no database column can store. It copies only changed
+// Storable returns a JSON text with U+FFFD for each escape that no database column can store. It copies only changed
 // texts, since every event passes here.
-func keepable(data []byte) []byte {
+func Storable(data []byte) []byte {
 	if !bytes.Contains(data, []byte(`\u`)) {
 		return data
 	}

@@ -32,12 +32,13 @@ func (r *run) gitHubTokens(ctx context.Context) error {
 	if !r.src.has("users", "attributes") {
 		return nil
 	}
-	const from = "users u WHERE u.attributes ->> 'github_access_token' <> ''"
+	secret := field("u.attributes", "github_access_token")
+	from := "users u WHERE " + secret + " IS NOT NULL"
 	k, err := r.kind(ctx, tokenTable, from)
 	if err != nil {
 		return err
 	}
-	return each(ctx, r, k, "SELECT u.id::text, u.attributes ->> 'github_access_token' FROM "+from+" ORDER BY 1", func(ctx context.Context, q *db.Queries, t tokenRow) (outcome, error) {
+	return each(ctx, r, k, "SELECT u.id::text, "+secret+" FROM "+from+" ORDER BY 1", func(ctx context.Context, q *db.Queries, t tokenRow) (outcome, error) {
 		return r.put(ctx, q, t.rowID(), map[string]credential.Value{credential.GitHub: {Secret: t.Token}})
 	})
 }
@@ -64,7 +65,7 @@ func (r *run) credentials(ctx context.Context) error {
 	c := func(column, kind string) string { return r.src.col(table, "c", column, kind) }
 	login := "false"
 	if r.src.has("users", "attributes") {
-		login = "coalesce(u.attributes ->> 'github_access_token', '') <> ''"
+		login = field("u.attributes", "github_access_token") + " IS NOT NULL"
 	}
 	return each(ctx, r, k, "SELECT "+r.src.list(table, "c", "id text", "user_id text", "provider text", "api_key text", "encrypted_value text",
 		"base_url text", "model text", "config_data text", "is_active boolean")+

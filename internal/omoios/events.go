@@ -3,7 +3,6 @@ package omoios
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/retention"
 	"github.com/omoi-dev/omoi/internal/task"
-	"github.com/omoi-dev/omoi/internal/transcript"
 )
 
 const (
@@ -117,11 +115,11 @@ func (r *run) flush(ctx context.Context, k *Kind, b *box) error {
 	if len(b.events) == 0 {
 		return nil
 	}
-	err := r.commit(ctx, k.Table, func(tx pgx.Tx) error { return store(ctx, db.New(tx), b.id, b.events) })
+	err := r.commit(ctx, k.Table, func(tx pgx.Tx) error { return r.store(ctx, db.New(tx), b.id, b.events) })
 	if rejected(err) != "" {
 		err = r.commit(ctx, k.Table, func(tx pgx.Tx) error {
 			for n := range b.events {
-				err := pgx.BeginFunc(ctx, tx, func(part pgx.Tx) error { return store(ctx, db.New(part), b.id, b.events[n:n+1]) })
+				err := pgx.BeginFunc(ctx, tx, func(part pgx.Tx) error { return r.store(ctx, db.New(part), b.id, b.events[n:n+1]) })
 				if text := rejected(err); text != "" {
 					b.events[n].out = skip(text)
 				} else if err != nil {
@@ -143,7 +141,7 @@ func (r *run) flush(ctx context.Context, k *Kind, b *box) error {
 }
 
 // store numbers the events that the sandbox lacks after its last one, and stores them.
-func store(ctx context.Context, q *db.Queries, sandbox string, events []stored) error {
+func (r *run) store(ctx context.Context, q *db.Queries, sandbox string, events []stored) error {
 	if err := ensureSandbox(ctx, q, sandbox, events[0].at); err != nil {
 		return err
 	}
@@ -164,8 +162,8 @@ func store(ctx context.Context, q *db.Queries, sandbox string, events []stored) 
 	for n := range events {
 		e := &events[n]
 		switch {
-		case !isImported(row.Labels):
-			e.out = skip("omoi has another sandbox with its sandbox ID")
+		case r.foreign(row):
+			e.out = skip(otherSandbox)
 			continue
 		case row.Removed || slices.Contains(have, e.id):
 			e.out = outcome{existing: true}
@@ -177,7 +175,7 @@ func store(ctx context.Context, q *db.Queries, sandbox string, events []stored) 
 			move.LastWorkAt = &e.at
 		}
 		if e.event.Large != nil {
-			if err := storeLarge(ctx, q, sandbox, row.PartitionMonth, move.LastSequence, *e); err != nil {
+			if err := r.storeLarge(ctx, q, sandbox, row.PartitionMonth, move.LastSequence, e); err != nil {
 				return err
 			}
 			continue
@@ -200,16 +198,20 @@ func ensureSandbox(ctx context.Context, q *db.Queries, id string, at time.Time) 
 	return err
 }
 
-// isImported reports whether the labels are those of an imported sandbox.
-func isImported(labels json.RawMessage) bool {
+// otherSandbox is the reason of a row that names a sandbox of omoi, or of another organization.
+const otherSandbox = "omoi has another sandbox with its sandbox ID"
+
+// foreign reports whether a sandbox is not imported, or is of another organization than that of --into.
+func (r *run) foreign(row db.ImportedSandboxRow) bool {
 	var l struct {
 		From string `json:"imported_from"`
 	}
-	return json.Unmarshal(labels, &l) == nil && l.From == "omoios"
+	_ = json.Unmarshal(row.Labels, &l)
+	return l.From != "omoios" || r.into != "" && row.OrganizationID != nil && *row.OrganizationID != r.into
 }
 
 // storeLarge stores an event that exceeds a row. Its transcript only fills a gap: OmoiOS keeps the newest one in a table.
-func storeLarge(ctx context.Context, q *db.Queries, sandbox string, month time.Time, sequence int64, e stored) error { //nolint:revive // the key of an event
+func (r *run) storeLarge(ctx context.Context, q *db.Queries, sandbox string, month time.Time, sequence int64, e *stored) error { //nolint:revive // the key of an event
 	large := e.event.Large
 	err := q.InsertLargeEvent(ctx, db.InsertLargeEventParams{
 		SandboxID: sandbox, Sequence: sequence, PartitionMonth: month, EventType: e.event.Type, Source: e.event.Source, EventData: string(e.event.Data),
@@ -218,18 +220,9 @@ func storeLarge(ctx context.Context, q *db.Queries, sandbox string, month time.T
 	if err != nil || large.Transcript == nil {
 		return err
 	}
-	return keep(ctx, q, sandbox, large.Transcript.SessionID, large.Transcript.Content, string(large.Transcript.Metadata), e.at)
-}
-
-// keep stores a transcript, with the task of its sandbox.
-func keep(ctx context.Context, q *db.Queries, sandbox, session string, content []byte, metadata string, at time.Time) error { //nolint:revive // the parts of a transcript
-	taskID, err := q.TranscriptSandbox(ctx, sandbox)
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return err
+	kept, err := r.keep(ctx, q, sandbox, large.Transcript.SessionID, large.Transcript.Content, string(large.Transcript.Metadata), e.at)
+	if left := "Its transcript is left out: " + tooMany; !kept && !slices.Contains(e.out.changes, left) { // also if the event is stored again
+		e.out.changes = append(e.out.changes, left)
 	}
-	kept := transcript.Newest(content, ingest.MaxTranscript)
-	return q.KeepTranscript(ctx, db.KeepTranscriptParams{
-		RunKey: transcript.RunOfSession(sandbox, session), SessionID: session, TaskID: taskID, SandboxID: sandbox, Metadata: metadata,
-		Content: kept, Cut: int64(len(content) - len(kept)), At: &at, Most: transcript.MaxRuns, Late: true,
-	})
+	return err
 }

@@ -15,7 +15,7 @@ func (r *run) others(ctx context.Context) error {
 	}
 	done := []string{"organizations", "users", "user_credentials", "projects", "tickets", "tasks", "claude_session_transcripts", "sandbox_events"}
 	for _, table := range r.src.tables(done...) {
-		rows, err := r.src.count(ctx, `"`+table+`"`)
+		rows, err := r.src.count(ctx, table, `"`+table+`"`)
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/api/client"
+	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -140,7 +141,7 @@ func (r *run) addTicket(ctx context.Context, q *db.Queries, k ticketRow) (outcom
 		ID: id, ProjectID: project.ID, Title: title, Description: task.Deref(k.Description), TicketType: kind,
 		PhaseID:  out.oneOf("phase", k.PhaseID, task.Phases(), "PHASE_IMPLEMENTATION"),
 		Priority: out.oneOf("priority", k.Priority, task.Priorities(), "MEDIUM"),
-		Context:  objectOf(k.Context), CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
+		Context:  out.object(k.Context), CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
 	})
 }
 
@@ -168,11 +169,17 @@ func titleOf(texts ...string) string {
 	return ""
 }
 
-// objectOf returns a JSON object; an empty one for anything else.
-func objectOf(text *string) json.RawMessage {
+// object returns a JSON object; an empty one for anything else. A character that omoi cannot store becomes U+FFFD, which is a change.
+func (o *outcome) object(text *string) json.RawMessage {
 	var object map[string]json.RawMessage
 	if text == nil || json.Unmarshal([]byte(*text), &object) != nil || object == nil {
 		return json.RawMessage("{}")
 	}
-	return json.RawMessage(*text)
+	stored := ingest.Storable([]byte(*text))
+	if string(stored) != *text {
+		o.changes = append(o.changes, unstorable)
+	}
+	return stored
 }
+
+const unstorable = `A character that omoi cannot store, for example \u0000, becomes U+FFFD`

@@ -42,12 +42,14 @@ type run struct {
 	undo   bool // transactions are rolled back
 	into   string
 	fernet *fernet
-	report Report
+	// sessions are those whose transcripts the source has, by sandbox.
+	sessions map[string]map[string]bool
+	report   Report
 }
 
 // Run imports the database of OmoiOS. A dry run does the same and rolls it back.
 func Run(ctx context.Context, target Target, o Options) (report Report, err error) {
-	r := &run{Options: o, target: target, report: Report{DryRun: o.DryRun}}
+	r := &run{Options: o, target: target, sessions: map[string]map[string]bool{}, report: Report{DryRun: o.DryRun}}
 	if r.fernet, err = newFernet(o.Key); err != nil {
 		return report, err
 	}
@@ -105,10 +107,13 @@ func (r *run) objects(ctx context.Context) error {
 	return err
 }
 
-// commit runs do in a transaction of the target.
+// commit runs do in a transaction of the target. Readers of the WebSocket learn nothing of imported rows.
 func (r *run) commit(ctx context.Context, what string, do func(tx pgx.Tx) error) error {
 	err := pgx.BeginFunc(ctx, r.target, func(tx pgx.Tx) error {
 		if err := do(tx); err != nil {
+			return err
+		}
+		if err := db.New(tx).DropFrames(ctx); err != nil {
 			return err
 		}
 		if r.undo {
@@ -135,7 +140,7 @@ func (r *run) kind(ctx context.Context, name, from string) (*Kind, error) {
 	k := &Kind{Table: name}
 	r.report.Kinds = append(r.report.Kinds, k)
 	var err error
-	if k.Rows, err = r.src.count(ctx, from); err == nil && k.Rows > 0 && r.Progress != nil {
+	if k.Rows, err = r.src.count(ctx, name, from); err == nil && k.Rows > 0 && r.Progress != nil {
 		r.Progress(fmt.Sprintf("%s: %d rows", name, k.Rows))
 	}
 	return k, err

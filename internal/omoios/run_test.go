@@ -296,3 +296,125 @@ func TestRun_OtherDatabases(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 }
+
+// texts returns what a report says of a table.
+func texts(report omoios.Report, table string) map[string]int64 {
+	out := map[string]int64{}
+	for _, k := range report.Kinds {
+		for _, n := range append(k.Reasons, k.Changes...) {
+			if k.Table == table {
+				out[n.Text] = n.Rows
+			}
+		}
+	}
+	return out
+}
+
+// Columns of the type json may hold escapes that jsonb refuses.
+func TestRun_EscapesThatCannotBeStored(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	_, err := r.src.Exec(t.Context(), `ALTER TABLE users ALTER attributes TYPE json; ALTER TABLE tasks ALTER result TYPE json, ALTER dependencies TYPE json, ALTER execution_config TYPE json;
+		ALTER TABLE tickets ALTER context TYPE json; ALTER TABLE sandbox_events ALTER event_data TYPE json; ALTER TABLE user_credentials ALTER config_data TYPE json;
+		ALTER TABLE claude_session_transcripts ALTER session_metadata TYPE json;
+		UPDATE users SET attributes = '{"bio": "\u0000", "github_access_token": "gho_abcdefghijklmnop"}' WHERE email LIKE 'ann%';
+		UPDATE tickets SET context = '{"a": "\u0000 \\u0000 \ud800"}' WHERE title = 'Add login';
+		UPDATE tasks SET result = '{"note": "\u0000", "branch_name": "feature/nul"}' WHERE id = '`+done+`';
+		UPDATE claude_session_transcripts SET session_metadata = '{"n": "\udfff"}' WHERE id = 't1';
+		UPDATE sandbox_events SET event_data = '{"text": "\u0000", "git_status": {"branch_name": "feature/one"}}' WHERE event_type = 'iteration.validation'`)
+	require.NoError(t, err)
+	planned := r.run(dry)
+	did := r.run()
+	planned.DryRun = false
+	require.Equal(t, did, planned)
+	require.Equal(t, [4]int64{6, 4, 0, 2}, counts(did)["tasks"])
+	require.Equal(t, [4]int64{10, 7, 0, 3}, counts(did)["sandbox_events"])
+	require.Equal(t, [4]int64{1, 1, 0, 0}, counts(did)["users.attributes.github_access_token"])
+	for _, table := range []string{"tickets", "tasks", "claude_session_transcripts"} {
+		require.EqualValues(t, 1, texts(did, table)[`A character that omoi cannot store, for example \u0000, becomes U+FFFD`], table)
+	}
+	require.Equal(t, "\ufffd \\u0000 \ufffd", value[string](t, r.dst, `SELECT context ->> 'a' FROM tickets WHERE title = 'Add login'`))
+	require.Equal(t, "feature/one feature/nul", value[string](t, r.dst, `SELECT string_agg(branch_name, ' ' ORDER BY branch_name DESC) FROM tasks`))
+}
+
+func TestRun_DropsDependenciesThatCloseACycle(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	_, err := r.src.Exec(t.Context(), `UPDATE tasks SET dependencies = jsonb_build_object('depends_on', jsonb_build_array('`+running+`', 'task-six')) WHERE id = '`+done+`';
+		UPDATE tasks SET dependencies = '{"depends_on": ["`+done+`", "task-six"]}' WHERE id = 'task-six';
+		UPDATE tasks SET dependencies = '{"depends_on": []}' WHERE id = '77777777-0000-4000-8000-000000000003';
+		UPDATE tasks SET dependencies = '{"depends_on": ["nobody"]}' WHERE id = '77777777-0000-4000-8000-000000000004'`)
+	require.NoError(t, err)
+	planned := r.run(dry)
+	did := r.run()
+	planned.DryRun = false
+	require.Equal(t, did, planned)
+	require.Equal(t, [4]int64{4, 1, 0, 3}, counts(did)["tasks.dependencies"])
+	const left = "A dependency is left out: "
+	require.Equal(t, map[string]int64{
+		left + "it closes a cycle. " + left + "its task is not imported": 1, left + "it closes a cycle": 1, "Its task is not imported": 1,
+	}, texts(did, "tasks.dependencies"))
+	require.Equal(t, 2, value[int](t, r.dst, `SELECT count(*) FROM task_dependencies WHERE task_id = $1`, done))
+	require.Equal(t, 2, value[int](t, r.dst, `SELECT count(*) FROM task_dependencies`))
+	require.Equal(t, [4]int64{4, 0, 1, 3}, counts(r.run())["tasks.dependencies"])
+}
+
+// omoi keeps the newest transcript of a session, and the newest 100 of a sandbox. The report has the others.
+func TestRun_ReportsTranscriptsThatOmoiDoesNotKeep(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	_, err := r.src.Exec(t.Context(), `INSERT INTO claude_session_transcripts (id, session_id, transcript_b64, sandbox_id, created_at)
+			SELECT 'many' || n, 'many' || n, 'e30K', 'omoios-77777777-aaaaaa', timestamptz '2026-03-01' + n * interval '1 day' FROM generate_series(1, 120) n;
+		INSERT INTO claude_session_transcripts (id, session_id, transcript_b64, sandbox_id, created_at) VALUES ('older', 'real', 'e30K', 'omoios-77777777-bbbbbb', '2026-01-01');
+		UPDATE claude_session_transcripts SET created_at = '2026-02-01' WHERE id = 't2'`)
+	require.NoError(t, err)
+	planned := r.run(dry)
+	did := r.run()
+	planned.DryRun = false
+	require.Equal(t, did, planned)
+	require.Equal(t, [4]int64{125, 101, 0, 24}, counts(did)["claude_session_transcripts"])
+	const kept = "omoi keeps one transcript of a session, and the newest 100 of a sandbox"
+	require.EqualValues(t, 21, texts(did, "claude_session_transcripts")[kept])
+	require.EqualValues(t, 1, texts(did, "claude_session_transcripts")["A newer transcript of its session is imported"])
+	require.EqualValues(t, 1, texts(did, "sandbox_events")["Its transcript is left out: "+kept], "the event has a session of its own")
+	require.Equal(t, "many21", value[string](t, r.dst, `SELECT session_id FROM transcripts WHERE sandbox_id = $1 ORDER BY updated_at LIMIT 1`, doneBox))
+	require.Equal(t, "{\"sessionId\":\"real\"}\n", value[string](t, r.dst, `SELECT convert_from(content, 'UTF8') FROM transcripts WHERE session_id = 'real'`))
+	again := r.run()
+	require.Equal(t, [4]int64{125, 0, 101, 24}, counts(again)["claude_session_transcripts"])
+}
+
+// Imported rows are no news for readers of the WebSocket, and what OmoiOS spent is no usage of a budget.
+func TestRun_SendsNoFramesAndSpendsNoBudget(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	_, err := r.dst.Exec(t.Context(), `INSERT INTO bus_events (event_type, entity_type, entity_id) VALUES ('x', 'y', 'z')`)
+	require.NoError(t, err)
+	r.run(dry)
+	r.run()
+	require.Equal(t, "z", value[string](t, r.dst, `SELECT string_agg(entity_id, ' ') FROM bus_events`), "frames of others stay")
+	require.Zero(t, value[int](t, r.dst, `SELECT count(*) FROM open_usage`))
+	require.Equal(t, 2, value[int](t, r.dst, `SELECT count(*) FROM sandboxes WHERE task_id IS NOT NULL`))
+	require.Zero(t, value[float64](t, r.dst, `SELECT sum(u.used) FROM projects p, omoi_project_usage(p.id) u WHERE u.what = 'sandbox_s'`))
+	_, err = r.dst.Exec(t.Context(), `UPDATE sandboxes SET gone_at = gone_at + interval '10 s', ended_at = ended_at + interval '10 s' WHERE id = $1`, doneBox)
+	require.NoError(t, err)
+	require.InDelta(t, 10, value[float64](t, r.dst, `SELECT sum(u.used) FROM projects p, omoi_project_usage(p.id) u WHERE u.what = 'sandbox_s'`), 0.001, "later changes count")
+}
+
+// Rows that name a sandbox of omoi, or of another organization, add nothing to that.
+func TestRun_LeavesOtherSandboxesAlone(t *testing.T) {
+	t.Parallel()
+	r, hostile := newRig(t), newRig(t)
+	r.run()
+	_, err := r.dst.Exec(t.Context(), `INSERT INTO sandboxes (id, provider, machine, state, created_at) VALUES ('own', 'bare', false, 'gone', now())`)
+	require.NoError(t, err)
+	_, err = hostile.src.Exec(t.Context(), `DELETE FROM tasks; DELETE FROM tickets;
+		UPDATE sandbox_events SET id = 'new-' || id; UPDATE sandbox_events SET sandbox_id = 'own' WHERE sandbox_id = '`+openBox+`';
+		UPDATE claude_session_transcripts SET session_id = 'new-' || id, sandbox_id = '`+doneBox+`'; UPDATE claude_session_transcripts SET sandbox_id = 'own' WHERE id = 't2'`)
+	require.NoError(t, err)
+	r.options.DSN = hostile.dsn
+	got := r.run(func(o *omoios.Options) { o.Into = "default" })
+	require.EqualValues(t, 6, texts(got, "sandbox_events")["omoi has another sandbox with its sandbox ID"])
+	require.EqualValues(t, 3, texts(got, "claude_session_transcripts")["omoi has another sandbox with its sandbox ID"])
+	require.Equal(t, 4, value[int](t, r.dst, `SELECT last_sequence FROM sandboxes WHERE id = $1`, doneBox))
+	require.Equal(t, 2, value[int](t, r.dst, `SELECT count(*) FROM transcripts`))
+}

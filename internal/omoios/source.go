@@ -89,6 +89,12 @@ func (s *source) col(table, alias, column, kind string) string {
 	return "NULL::" + kind
 }
 
+// field returns the text of a field of a JSON column, wherever it is in the value, as an expression; null: none, or a text with
+// escapes. It reads no JSON: a column of the type json may hold escapes at which that fails.
+func field(column, name string) string {
+	return `substring(` + column + `::text FROM '"` + name + `"\s*:\s*"([^"\\]+)"')`
+}
+
 // list returns expressions for columns, each given as name and type.
 func (s *source) list(table, alias string, columns ...string) string {
 	out := make([]string, len(columns))
@@ -119,9 +125,9 @@ func (s *source) tables(but ...string) []string {
 	return out
 }
 
-func (s *source) count(ctx context.Context, from string) (n int64, err error) {
+func (s *source) count(ctx context.Context, table, from string) (n int64, err error) {
 	err = s.tx.QueryRow(ctx, "SELECT count(*) FROM "+from).Scan(&n)
-	return n, readFailed(from, err)
+	return n, readFailed(table, err)
 }
 
 // readFailed returns the error of a failed read of the source.

@@ -62,15 +62,14 @@ func (r *run) branchOf() (expression, join string) {
 	if !r.src.has("sandbox_events", "event_data") || !r.src.has("tasks", "sandbox_id") {
 		return "NULL::text", " CROSS JOIN (SELECT $1::text[]) none"
 	}
-	return "b.name", ` LEFT JOIN LATERAL (SELECT n.name FROM sandbox_events e
-		CROSS JOIN LATERAL (SELECT coalesce(e.event_data ->> 'branch_name', e.event_data #>> '{git_status,branch_name}') AS name) n
-		WHERE e.sandbox_id = t.sandbox_id AND e.event_type = ANY ($1::text[]) AND n.name <> '' ORDER BY e.created_at DESC, e.id DESC LIMIT 1) b ON true`
+	return "b.name", ` LEFT JOIN LATERAL (SELECT n.name FROM sandbox_events e CROSS JOIN LATERAL (SELECT ` + field("e.event_data", "branch_name") + ` AS name) n
+		WHERE e.sandbox_id = t.sandbox_id AND e.event_type = ANY ($1::text[]) AND n.name IS NOT NULL ORDER BY e.created_at DESC, e.id DESC LIMIT 1) b ON true`
 }
 
 func (r *run) addTask(ctx context.Context, q *db.Queries, t taskRow) (outcome, error) {
 	id := idOf("task", t.rowID())
-	if found, err := q.ImportedTask(ctx, id); found || err != nil {
-		return outcome{existing: found}, err
+	if _, err := q.ImportedTask(ctx, id); !errors.Is(err, pgx.ErrNoRows) {
+		return outcome{existing: true}, err
 	}
 	if t.TicketID == nil {
 		return skip("It has no ticket, which each task of omoi has"), nil
@@ -106,13 +105,13 @@ func (r *run) addTask(ctx context.Context, q *db.Queries, t taskRow) (outcome, e
 // taskOf returns the row of a task without its parents.
 func (r *run) taskOf(out *outcome, t taskRow) db.ImportTaskParams {
 	taskType := cmp.Or(task.Deref(t.TaskType), "implementation")
-	mode, result := task.ModeOf(taskType), resultOf(t.Result)
+	mode, result := task.ModeOf(taskType), resultOf(out, t.Result)
 	in := db.ImportTaskParams{
 		Title: titleOf(task.Deref(t.Title), task.Deref(t.Description), taskType), Description: out.description(t), TaskType: taskType, Mode: mode,
 		PhaseID:  out.oneOf("phase", t.PhaseID, task.Phases(), "PHASE_IMPLEMENTATION"),
 		Priority: out.oneOf("priority", t.Priority, task.Priorities(), "MEDIUM"),
 		Agent:    r.Agent, Provider: r.Provider, Continuous: task.RuntimeOf(r.Agent).Input != task.InputScript && mode != task.ModeExploration,
-		MaxRetries: min(max(number(t.MaxRetries, 3), 0), maxRetries), RetryCount: max(number(t.RetryCount, 0), 0), ExecutionConfig: forced(t.Config),
+		MaxRetries: min(max(number(t.MaxRetries, 3), 0), maxRetries), RetryCount: max(number(t.RetryCount, 0), 0), ExecutionConfig: forced(out, t.Config),
 		SandboxID: text(t.SandboxID), AssignedAgentID: text(t.Agent), BranchName: cmp.Or(branch(result.Branch), branch(task.Deref(t.Branch))), Result: result.raw,
 		StartedAt: t.StartedAt,
 	}
@@ -230,6 +229,9 @@ func addAttempt(ctx context.Context, q *db.Queries, in db.ImportTaskParams) erro
 	if err != nil {
 		return err
 	}
+	if err := q.DropOpenUsage(ctx, *in.SandboxID); err != nil { // OmoiOS paid for it
+		return err
+	}
 	return q.ImportAttempt(ctx, db.ImportAttemptParams{
 		TaskID: in.ID, SandboxID: *in.SandboxID, StartedAt: started, EndedAt: in.CompletedAt, Outcome: in.Status, FailureClass: in.FailureClass,
 		EndReason: in.EndReason, Reason: task.Deref(in.ErrorMessage),
@@ -247,12 +249,12 @@ type result struct {
 	raw json.RawMessage
 }
 
-func resultOf(raw *string) (out result) {
-	if object := objectOf(raw); string(object) != "{}" {
-		_ = json.Unmarshal(object, &out) // fields of other types stay empty
-		out.raw = object
+func resultOf(out *outcome, raw *string) (r result) {
+	if object := out.object(raw); string(object) != "{}" {
+		_ = json.Unmarshal(object, &r) // fields of other types stay empty
+		r.raw = object
 	}
-	return out
+	return r
 }
 
 func (r result) pull() (url *string, number *int) {
@@ -276,11 +278,11 @@ func branch(name string) *string {
 }
 
 // forced returns the option of OmoiOS that omoi has too.
-func forced(config *string) json.RawMessage {
+func forced(out *outcome, config *string) json.RawMessage {
 	var options struct {
 		Force bool `json:"force_execute"`
 	}
-	_ = json.Unmarshal(objectOf(config), &options)
+	_ = json.Unmarshal(out.object(config), &options)
 	if options.Force {
 		return json.RawMessage(`{"force_execute": true}`)
 	}
@@ -310,49 +312,4 @@ func text(value *string) *string {
 		return nil
 	}
 	return value
-}
-
-type dependencyRow struct {
-	ID
-
-	Dependencies string
-}
-
-// dependencies links imported tasks. Dependencies of tasks that omoi has run since stay as they are.
-func (r *run) dependencies(ctx context.Context) error {
-	if !r.src.has("tasks", "dependencies") {
-		return nil
-	}
-	const named = "tasks t WHERE t.dependencies IS NOT NULL AND t.dependencies::text LIKE '%depends_on%'"
-	links, err := r.kind(ctx, "tasks.dependencies", named)
-	if err != nil {
-		return err
-	}
-	query := "SELECT t.id::text, t.dependencies::text FROM " + named + " ORDER BY 1"
-	return each(ctx, r, links, query, addDependencies)
-}
-
-func addDependencies(ctx context.Context, q *db.Queries, d dependencyRow) (outcome, error) {
-	var named struct {
-		Tasks []string `json:"depends_on"`
-	}
-	_ = json.Unmarshal([]byte(d.Dependencies), &named) // of another form: none
-	out := outcome{existing: true}
-	for _, id := range named.Tasks {
-		on := idOf("task", id)
-		found, err := q.ImportedTask(ctx, on)
-		if err != nil {
-			return out, err
-		}
-		if !found {
-			out.changes = append(out.changes, "A dependency is left out: its task is not imported")
-			continue
-		}
-		added, err := q.ImportDependency(ctx, idOf("task", d.rowID()), on)
-		if err != nil {
-			return out, err
-		}
-		out.existing = out.existing && added == 0
-	}
-	return out, nil
 }

@@ -6,13 +6,16 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/retention"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/token"
 	"github.com/omoi-dev/omoi/internal/transcript"
@@ -26,7 +29,8 @@ type transcriptRow struct {
 	TaskSandbox                             *string
 }
 
-// transcripts imports the sessions of Claude Code, one after the other: each may have megabytes.
+// transcripts imports the sessions of Claude Code, one after the other: each may have megabytes. The newest is first, since omoi
+// keeps one transcript of a session, and so many of a sandbox.
 func (r *run) transcripts(ctx context.Context) error {
 	const table = "claude_session_transcripts"
 	if r.missing(table) {
@@ -38,11 +42,12 @@ func (r *run) transcripts(ctx context.Context) error {
 	}
 	query := "SELECT " + r.src.list(table, "s", "id text", "session_id text", "transcript_b64 text", "sandbox_id text", "session_metadata text",
 		"created_at timestamptz", "updated_at timestamptz") + ", " + r.src.col("tasks", "t", "sandbox_id", "text") +
-		" FROM claude_session_transcripts s" + r.src.join("tasks", "t", r.src.col(table, "s", "task_id", "text")) + " ORDER BY 6, 1"
+		" FROM claude_session_transcripts s" + r.src.join("tasks", "t", r.src.col(table, "s", "task_id", "text")) + " ORDER BY coalesce(" +
+		r.src.col(table, "s", "updated_at", "timestamptz") + ", " + r.src.col(table, "s", "created_at", "timestamptz") + ") DESC NULLS LAST, 1"
 	return read(ctx, r.src, table, query, func(t transcriptRow) error {
 		var out outcome
 		err := r.commit(ctx, table, func(tx pgx.Tx) (err error) {
-			out, err = alone(ctx, tx, t, addTranscript)
+			out, err = alone(ctx, tx, t, r.addTranscript)
 			return err
 		})
 		if err == nil {
@@ -52,7 +57,7 @@ func (r *run) transcripts(ctx context.Context) error {
 	})
 }
 
-func addTranscript(ctx context.Context, q *db.Queries, t transcriptRow) (outcome, error) {
+func (r *run) addTranscript(ctx context.Context, q *db.Queries, t transcriptRow) (outcome, error) {
 	sandbox := cmp.Or(task.Deref(t.SandboxID), task.Deref(t.TaskSandbox))
 	if badSandbox(sandbox) {
 		return skip("It has no sandbox ID, or one that omoi does not allow"), nil
@@ -62,10 +67,58 @@ func addTranscript(ctx context.Context, q *db.Queries, t transcriptRow) (outcome
 		return skip("It is empty, or not a text in base64"), nil
 	}
 	session := sessionOf(task.Deref(t.SessionID), content)
-	if found, err := q.ImportedTranscript(ctx, transcript.RunOfSession(sandbox, session)); found || err != nil {
-		return outcome{existing: found}, err
+	key := transcript.RunOfSession(sandbox, session)
+	if r.sessions[sandbox][key] {
+		return skip("A newer transcript of its session is imported"), nil
 	}
-	return outcome{}, keep(ctx, q, sandbox, session, token.Hide(content), string(objectOf(t.Metadata)), first(t.UpdatedAt, t.CreatedAt))
+	row, err := q.ImportedSandbox(ctx, retention.Events, sandbox)
+	switch {
+	case err == nil && r.foreign(row):
+		return skip(otherSandbox), nil
+	case err != nil && !errors.Is(err, pgx.ErrNoRows):
+		return outcome{}, err
+	}
+	if found, err := q.ImportedTranscript(ctx, key); found || err != nil {
+		r.sessionsOf(sandbox)[key] = true
+		return outcome{existing: true}, err
+	}
+	var out outcome
+	kept, err := r.keep(ctx, q, sandbox, session, token.Hide(content), string(out.object(t.Metadata)), first(t.UpdatedAt, t.CreatedAt))
+	if !kept {
+		return skip(tooMany), err
+	}
+	return out, err
+}
+
+// tooMany is the reason of a transcript that omoi does not keep.
+const tooMany = "omoi keeps one transcript of a session, and the newest 100 of a sandbox"
+
+// sessionsOf returns the sessions of a sandbox whose transcripts the source has.
+func (r *run) sessionsOf(sandbox string) map[string]bool {
+	if r.sessions[sandbox] == nil {
+		r.sessions[sandbox] = map[string]bool{}
+	}
+	return r.sessions[sandbox]
+}
+
+// keep stores a transcript with the task of its sandbox, and reports whether omoi has the transcript of the session.
+func (r *run) keep(ctx context.Context, q *db.Queries, sandbox, session string, content []byte, metadata string, at time.Time) (bool, error) { //nolint:revive // the parts of a transcript
+	of, key := r.sessionsOf(sandbox), transcript.RunOfSession(sandbox, session)
+	had := of[key]
+	if !had && len(of) >= transcript.MaxRuns {
+		return false, nil
+	}
+	of[key] = true
+	taskID, err := q.TranscriptSandbox(ctx, sandbox)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return false, err
+	}
+	kept := transcript.Newest(content, ingest.MaxTranscript)
+	stored, err := q.KeepTranscript(ctx, db.KeepTranscriptParams{
+		RunKey: key, SessionID: session, TaskID: taskID, SandboxID: sandbox, Metadata: metadata,
+		Content: kept, Cut: int64(len(content) - len(kept)), At: &at, Most: transcript.MaxRuns, Late: true,
+	})
+	return had || stored > 0, err
 }
 
 // decode returns the text of a transcript, and false if it is empty or not a text.

@@ -18,7 +18,7 @@ func (p *eventPlan) queueLarge(ctx context.Context, q *db.Queries) {
 		})
 		if t := large.Transcript; t != nil {
 			kept := transcript.Newest(t.Content, ingest.MaxTranscript)
-			_ = q.KeepTranscript(ctx, db.KeepTranscriptParams{
+			_, _ = q.KeepTranscript(ctx, db.KeepTranscriptParams{
 				RunKey: transcript.RunOfSession(s.id, t.SessionID), SessionID: t.SessionID, TaskID: s.taskID, SandboxID: s.id,
 				Metadata: string(t.Metadata), Content: kept, Cut: t.Cut + int64(len(t.Content)-len(kept)), At: timeOr(p.now),
 				Most: transcript.MaxRuns, Late: s.ended,

@@ -22,6 +22,38 @@ func (q *Queries) BranchTaken(ctx context.Context, projectID string, branchName 
 	return exists, err
 }
 
+const dependsOn = `-- name: DependsOn :one
+WITH RECURSIVE needed(id) AS (SELECT $2::uuid UNION SELECT d.depends_on FROM task_dependencies d JOIN needed n ON n.id = d.task_id)
+SELECT EXISTS (SELECT FROM needed n WHERE n.id = $1::uuid)
+`
+
+// DependsOn reports whether a task is another one or depends on it, directly or through others.
+func (q *Queries) DependsOn(ctx context.Context, other string, taskID string) (bool, error) {
+	row := q.db.QueryRow(ctx, dependsOn, other, taskID)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
+const dropFrames = `-- name: DropFrames :exec
+DELETE FROM bus_events WHERE xid = pg_current_xact_id_if_assigned()::text::bigint
+`
+
+// DropFrames deletes what triggers recorded for the bus in this transaction.
+func (q *Queries) DropFrames(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, dropFrames)
+	return err
+}
+
+const dropOpenUsage = `-- name: DropOpenUsage :exec
+DELETE FROM open_usage WHERE sandbox_id = $1
+`
+
+func (q *Queries) DropOpenUsage(ctx context.Context, sandboxID string) error {
+	_, err := q.db.Exec(ctx, dropOpenUsage, sandboxID)
+	return err
+}
+
 const importAttempt = `-- name: ImportAttempt :exec
 INSERT INTO attempts (task_id, number, sandbox_id, run_id, ordinal, started_at, assigned_at, ended_at, outcome, failure_class, end_reason, reason)
 VALUES ($1, 1, $2, '', 0, $3, $3, $4, $5, $6, $7::jsonb, $8)
@@ -84,10 +116,10 @@ func (q *Queries) ImportCredential(ctx context.Context, arg ImportCredentialPara
 
 const importDependency = `-- name: ImportDependency :execrows
 INSERT INTO task_dependencies (task_id, depends_on) SELECT t.id, d.id FROM tasks t, tasks d
-WHERE t.id = $1 AND d.id = $2 AND t.id <> d.id AND t.organization_id = d.organization_id AND t.first_run_id = ''
-ON CONFLICT DO NOTHING
+WHERE t.id = $1 AND d.id = $2 AND t.first_run_id = '' ON CONFLICT DO NOTHING
 `
 
+// ImportDependency adds nothing to a task that omoi has run.
 func (q *Queries) ImportDependency(ctx context.Context, taskID string, dependsOn string) (int64, error) {
 	result, err := q.db.Exec(ctx, importDependency, taskID, dependsOn)
 	if err != nil {
@@ -427,11 +459,12 @@ func (q *Queries) ImportedProject(ctx context.Context, arg ImportedProjectParams
 }
 
 const importedSandbox = `-- name: ImportedSandbox :one
-SELECT partition_month, last_sequence, labels, EXISTS (SELECT FROM removals r WHERE r.subject = sandboxes.id AND r.kind = $1::text) AS removed
+SELECT organization_id, partition_month, last_sequence, labels, EXISTS (SELECT FROM removals r WHERE r.subject = sandboxes.id AND r.kind = $1::text) AS removed
 FROM sandboxes WHERE id = $2 FOR NO KEY UPDATE
 `
 
 type ImportedSandboxRow struct {
+	OrganizationID *string
 	PartitionMonth time.Time
 	LastSequence   int64
 	Labels         json.RawMessage
@@ -443,6 +476,7 @@ func (q *Queries) ImportedSandbox(ctx context.Context, events string, iD string)
 	row := q.db.QueryRow(ctx, importedSandbox, events, iD)
 	var i ImportedSandboxRow
 	err := row.Scan(
+		&i.OrganizationID,
 		&i.PartitionMonth,
 		&i.LastSequence,
 		&i.Labels,
@@ -452,14 +486,15 @@ func (q *Queries) ImportedSandbox(ctx context.Context, events string, iD string)
 }
 
 const importedTask = `-- name: ImportedTask :one
-SELECT EXISTS (SELECT FROM tasks WHERE id = $1)
+SELECT organization_id FROM tasks WHERE id = $1
 `
 
-func (q *Queries) ImportedTask(ctx context.Context, id string) (bool, error) {
+// ImportedTask returns the organization of a task.
+func (q *Queries) ImportedTask(ctx context.Context, id string) (string, error) {
 	row := q.db.QueryRow(ctx, importedTask, id)
-	var exists bool
-	err := row.Scan(&exists)
-	return exists, err
+	var organization_id string
+	err := row.Scan(&organization_id)
+	return organization_id, err
 }
 
 const importedTicket = `-- name: ImportedTicket :one

@@ -238,7 +238,7 @@ func (q *Queries) InsertLargeEvent(ctx context.Context, arg InsertLargeEventPara
 	return err
 }
 
-const keepTranscript = `-- name: KeepTranscript :exec
+const keepTranscript = `-- name: KeepTranscript :execrows
 INSERT INTO transcripts AS t (run_key, session_id, task_id, sandbox_id, metadata, content, cut, updated_at)
 SELECT $1::text, $2::text, $3::uuid, $4::text,
     $5::text::jsonb,
@@ -265,8 +265,8 @@ type KeepTranscriptParams struct {
 
 // KeepTranscript keeps one row per attempt and session, even if later attempts resume the session. A late transcript
 // only fills a gap, and transcripts above the limit are dropped.
-func (q *Queries) KeepTranscript(ctx context.Context, arg KeepTranscriptParams) error {
-	_, err := q.db.Exec(ctx, keepTranscript,
+func (q *Queries) KeepTranscript(ctx context.Context, arg KeepTranscriptParams) (int64, error) {
+	result, err := q.db.Exec(ctx, keepTranscript,
 		arg.RunKey,
 		arg.SessionID,
 		arg.TaskID,
@@ -278,7 +278,10 @@ func (q *Queries) KeepTranscript(ctx context.Context, arg KeepTranscriptParams) 
 		arg.Most,
 		arg.Late,
 	)
-	return err
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const moveMarks = `-- name: MoveMarks :exec

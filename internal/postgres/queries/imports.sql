@@ -44,7 +44,8 @@ VALUES (@id, @project_id, @title, @description, @ticket_type, @phase_id, @priori
     coalesce(sqlc.narg('created_at')::timestamptz, now()), coalesce(sqlc.narg('updated_at')::timestamptz, now()));
 
 -- name: ImportedTask :one
-SELECT EXISTS (SELECT FROM tasks WHERE id = @id);
+-- ImportedTask returns the organization of a task.
+SELECT organization_id FROM tasks WHERE id = @id;
 
 -- name: BranchTaken :one
 SELECT EXISTS (SELECT FROM tasks WHERE project_id = @project_id AND branch_name = @branch_name::text);
@@ -70,13 +71,25 @@ INSERT INTO attempts (task_id, number, sandbox_id, run_id, ordinal, started_at, 
 VALUES (@task_id, 1, @sandbox_id, '', 0, @started_at, @started_at, @ended_at, @outcome, @failure_class, sqlc.narg('end_reason')::jsonb, @reason);
 
 -- name: ImportDependency :execrows
+-- ImportDependency adds nothing to a task that omoi has run.
 INSERT INTO task_dependencies (task_id, depends_on) SELECT t.id, d.id FROM tasks t, tasks d
-WHERE t.id = @task_id AND d.id = @depends_on AND t.id <> d.id AND t.organization_id = d.organization_id AND t.first_run_id = ''
-ON CONFLICT DO NOTHING;
+WHERE t.id = @task_id AND d.id = @depends_on AND t.first_run_id = '' ON CONFLICT DO NOTHING;
+
+-- name: DependsOn :one
+-- DependsOn reports whether a task is another one or depends on it, directly or through others.
+WITH RECURSIVE needed(id) AS (SELECT @task_id::uuid UNION SELECT d.depends_on FROM task_dependencies d JOIN needed n ON n.id = d.task_id)
+SELECT EXISTS (SELECT FROM needed n WHERE n.id = @other::uuid);
+
+-- name: DropFrames :exec
+-- DropFrames deletes what triggers recorded for the bus in this transaction.
+DELETE FROM bus_events WHERE xid = pg_current_xact_id_if_assigned()::text::bigint;
+
+-- name: DropOpenUsage :exec
+DELETE FROM open_usage WHERE sandbox_id = @sandbox_id;
 
 -- name: ImportedSandbox :one
 -- ImportedSandbox reports whether retention has removed the events of a sandbox.
-SELECT partition_month, last_sequence, labels, EXISTS (SELECT FROM removals r WHERE r.subject = sandboxes.id AND r.kind = @events::text) AS removed
+SELECT organization_id, partition_month, last_sequence, labels, EXISTS (SELECT FROM removals r WHERE r.subject = sandboxes.id AND r.kind = @events::text) AS removed
 FROM sandboxes WHERE id = @id FOR NO KEY UPDATE;
 
 -- name: ImportedEvents :many

@@ -33,7 +33,7 @@ WITH stored AS (
 VALUES (sqlc.arg(sandbox_id), sqlc.arg(sequence), sqlc.arg(partition_month), sqlc.arg(names),
     sqlc.arg(fields)::text::jsonb);
 
--- name: KeepTranscript :exec
+-- name: KeepTranscript :execrows
 -- KeepTranscript keeps one row per attempt and session, even if later attempts resume the session. A late transcript
 -- only fills a gap, and transcripts above the limit are dropped.
 INSERT INTO transcripts AS t (run_key, session_id, task_id, sandbox_id, metadata, content, cut, updated_at)
