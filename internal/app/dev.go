@@ -188,7 +188,7 @@ func (d *dev) run(ctx context.Context) (err error) {
 	return d.serve(ctx, c, f, services...)
 }
 
-func tasksOpen(n int) string { return counted(n, "open task", "open tasks") }
+func tasksOpen(n int) string { return task.Count(n, "open task") }
 
 func (d *dev) migrate(ctx context.Context) error {
 	target := d.cfg.Database.URL.Reveal()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"sync"
 	"time"
 
@@ -137,7 +136,7 @@ func (d *dev) thaw(ctx context.Context, f *freezer, of map[string]sandbox.Freeze
 	defer cancel()
 	count, failed, err := f.each(ctx, of, sandbox.Freezer.Thaw)
 	if count > 0 {
-		d.say("thawed " + counted(count, "sandbox", "sandboxes") + " of the last stop; their agents continue")
+		d.say("thawed " + task.Count(count, "sandbox") + " of the last stop; their agents continue")
 	}
 	return failed, err
 }
@@ -193,7 +192,11 @@ func frozenWords(count int, failed error) string {
 	case count == 0:
 		return "no agent runs on this machine"
 	}
-	return counted(count, "sandbox is frozen: its agent does", "sandboxes are frozen: their agents do") + " nothing until the next omoi dev, and the time does not count"
+	state := " are frozen: their agents do"
+	if count == 1 {
+		state = " is frozen: its agent does"
+	}
+	return task.Count(count, "sandbox") + state + " nothing until the next omoi dev, and the time does not count"
 }
 
 // freezeLate freezes sandboxes that were created while the services stopped.
@@ -204,11 +207,4 @@ func (d *dev) freezeLate(ctx context.Context, c *core, f *freezer) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lateTime)
 	defer cancel()
 	_, _ = c.freeze(ctx, f) // freeze has logged the errors
-}
-
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + many
 }

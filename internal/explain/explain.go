@@ -161,7 +161,7 @@ func (f WhyFacts) blocked() Explanation {
 	t := f.Task
 	switch t.Blocked {
 	case task.BlockedDependency:
-		return f.dependency("The task waits for " + counted(max(len(f.DependsOn), len(t.DependsOn.TaskIDs)), "task") + " to complete")
+		return f.dependency("The task waits for " + task.Count(max(len(f.DependsOn), len(t.DependsOn.TaskIDs)), "task") + " to complete")
 	case task.BlockedDependencyFailed:
 		e := f.dependency("A dependency has failed or was cancelled")
 		if broken := f.broken(); broken != "" {
@@ -237,7 +237,7 @@ func (f WhyFacts) failed() Explanation {
 	if t.FailureClass != task.ClassNone {
 		class = " (" + string(t.FailureClass) + ")"
 	}
-	why := task.Sentence("Failed after "+counted(t.AttemptCount, "attempt")+class, shown(t))
+	why := task.Sentence("Failed after "+task.Count(t.AttemptCount, "attempt")+class, shown(t))
 	shows, next := f.failures(), FailureNext(t, t.FailureClass, endReason(t), f.Same)
 	e := Explanation{State: StandsFailed, Why: withEvents(why, shows), Next: next, Evidence: shows}
 	if t.FailureClass == task.ClassPublish || t.FailureClass == task.ClassCredentials && t.Last().FailureClass == task.ClassPublish {

@@ -122,7 +122,7 @@ func Amount(r task.Reason) string {
 
 func dependency(r task.Reason) string {
 	if len(r.Keys) == 0 {
-		return "waiting for " + counted(r.Tasks, "task") + " that it depends on"
+		return "waiting for " + task.Count(r.Tasks, "task") + " that it depends on"
 	}
 	return "waiting for " + someOf(r.Keys) + " to complete"
 }
@@ -141,7 +141,7 @@ func someOf(keys []string) string {
 	if len(keys) <= most {
 		return strings.Join(keys, ", ")
 	}
-	return strings.Join(keys[:most], ", ") + " and " + counted(len(keys)-most, "more task")
+	return strings.Join(keys[:most], ", ") + " and " + task.Count(len(keys)-most, "more task")
 }
 
 func cooldown(r task.Reason) string {
@@ -157,11 +157,11 @@ func noHost(r task.Reason) string {
 }
 
 func hostsFull(r task.Reason) string {
-	return fmt.Sprintf("no free capacity on the %s that offer %s sandboxes", counted(int(r.Limit), "host"), r.Provider)
+	return fmt.Sprintf("no free capacity on the %s that offer %s sandboxes", task.Count(int(r.Limit), "host"), r.Provider)
 }
 
 func retrying(r task.Reason) string {
-	return fmt.Sprintf("%s; tried %s, the next try is within %s", strings.TrimRight(r.Detail, "."), counted(r.Tries, "time"), seconds(r))
+	return fmt.Sprintf("%s; tried %s, the next try is within %s", strings.TrimRight(r.Detail, "."), task.Count(r.Tries, "time"), seconds(r))
 }
 
 func earlierSandbox(r task.Reason) string {

@@ -131,9 +131,9 @@ func after(t task.Task) string {
 			validations++
 		}
 	}
-	text := " after " + counted(t.AttemptCount-validations, "attempt")
+	text := " after " + task.Count(t.AttemptCount-validations, "attempt")
 	if validations > 0 {
-		text += " and " + counted(validations, "validation")
+		text += " and " + task.Count(validations, "validation")
 	}
 	return text
 }
@@ -178,13 +178,6 @@ func whyPublish(t task.Task) string {
 		return place + retry + "pushes it without a new attempt, and starts one if the branch has moved."
 	}
 	return "The work did not reach its branch; `omoi work " + t.ID + "` lists what is saved. " + retry + "starts a new attempt."
-}
-
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 func lastReason(t task.Task) string { return t.Last().Reason }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/shellcmd"
+	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/taskcontract"
 )
 
@@ -128,5 +129,5 @@ func tests(n int) string {
 	if n == 0 {
 		return "Tests"
 	}
-	return counted(n, "test")
+	return task.Count(n, "test")
 }

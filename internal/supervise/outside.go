@@ -90,17 +90,10 @@ func edits(t *history, s Settings, confidence float64, which string, wrong func(
 	}
 	list := strings.Join(files[:min(len(files), namedFiles)], ", ")
 	return &Finding{
-		Why:        fmt.Sprintf("It has changed %s %s: %s.", counted(len(files), "file"), which, list),
+		Why:        fmt.Sprintf("It has changed %s %s: %s.", task.Count(len(files), "file"), which, list),
 		Advice:     fmt.Sprintf("You have changed files %s: %s. Undo that, or say why the task cannot be done without it.", which, list),
 		Confidence: confidence, Evidence: seen[max(0, len(seen)-6):],
 	}
-}
-
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // neverRan reports whether omoi refused a call before it ran. A result without an error contradicts that.

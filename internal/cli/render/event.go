@@ -281,7 +281,7 @@ func costText(d data, key string) string {
 func (l *Lines) completed(d data) (what, text string, more []string) {
 	var parts []string
 	if turns, _ := strconv.Atoi(d.text("turns")); turns > 0 {
-		parts = append(parts, Count(turns, "turn"))
+		parts = append(parts, task.Count(turns, "turn"))
 	}
 	if cost := costText(d, "cost_usd"); cost != "" && cost != "$0" {
 		parts = append(parts, cost)
@@ -321,7 +321,7 @@ func (l *Lines) first(n int, lines []string) []string {
 	if len(lines) <= n {
 		return lines
 	}
-	more := fmt.Sprintf("… %s more", Count(len(lines)-n, "line"))
+	more := fmt.Sprintf("… %s more", task.Count(len(lines)-n, "line"))
 	if l.Task != "" {
 		more += fmt.Sprintf(". Next: omoi logs %s --json", l.Task)
 	}
@@ -378,7 +378,7 @@ func (d data) started() string {
 func (d data) committed() string {
 	var leftOut []string
 	_ = json.Unmarshal(d["left_out"], &leftOut)
-	text := fmt.Sprintf("by omoi: %s that the agent left uncommitted", Count(int(d.float("files")), "file"))
+	text := fmt.Sprintf("by omoi: %s that the agent left uncommitted", task.Count(int(d.float("files")), "file"))
 	return OneLine(strings.Join(append([]string{text}, leftOut...), ". "), 2*textWidth)
 }
 
@@ -418,7 +418,7 @@ func roundsBegin(d data) string {
 	in := decode(d["limits"])
 	var parts []string
 	if n := int(in.float("max_iterations")); n > 0 {
-		parts = append(parts, Count(n, "iteration"))
+		parts = append(parts, task.Count(n, "iteration"))
 	}
 	if usd := in.float("max_cost_usd"); usd > 0 {
 		parts = append(parts, fmt.Sprintf("$%.2f", usd))

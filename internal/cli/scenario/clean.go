@@ -38,7 +38,7 @@ func (k *kit) clean(ctx context.Context) (string, error) {
 	if len(k.tasks) == 0 {
 		return "No task was created.", nil
 	}
-	said := fmt.Sprintf("Ended: %s; sandboxes verified deleted: %d.", render.Count(len(k.tasks), "task"), gone-unseen)
+	said := fmt.Sprintf("Ended: %s; sandboxes verified deleted: %d.", task.Count(len(k.tasks), "task"), gone-unseen)
 	if unseen > 0 {
 		said += fmt.Sprintf(" Deleted, and to be verified later: %d (omoi receipt %s).", unseen, render.Short(k.newest()))
 	}

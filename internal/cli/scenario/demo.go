@@ -117,7 +117,7 @@ func (d *demo) works(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	missing, said := all.missing(), render.Count(len(all), "event")+"."
+	missing, said := all.missing(), task.Count(len(all), "event")+"."
 	if d.Agent == "" { // some coding agents report a command without its text, or an output with more around it
 		missing = cmp.Or(missing, all.unprinted())
 		said = fmt.Sprintf("It printed %s, then %s; %s", expected(), grouped(expected()), said)
@@ -189,7 +189,7 @@ func (d *demo) deleted(ctx context.Context) (string, error) {
 	case err != nil:
 		return "", err
 	case len(boxes) != 1 || unverified > 0:
-		return "", d.wrong("Expected 1 sandbox that is verified deleted; got %s, %d not verified deleted.", render.Count(len(boxes), "sandbox"), unverified)
+		return "", d.wrong("Expected 1 sandbox that is verified deleted; got %s, %d not verified deleted.", task.Count(len(boxes), "sandbox"), unverified)
 	}
 	b := boxes[0]
 	return fmt.Sprintf("Deletion of %s (%s) is verified; lifetime %.1fs. Isolation: %s.",
@@ -201,7 +201,7 @@ func (d *demo) recordedInTemporal(ctx context.Context) (string, error) {
 	if err == nil && n == 0 {
 		err = d.wrong("The workflow of the task has no history.")
 	}
-	return render.Count(n, "history event") + ".", err
+	return task.Count(n, "history event") + ".", err
 }
 
 // Services starts or finds the services of an installation on this machine.

@@ -51,7 +51,7 @@ func (k *kit) explained(ctx context.Context) (string, error) {
 	case err != nil:
 		return "", err
 	case found.State != explain.StandsFailed || !strings.Contains(found.Why, k.reason()) || len(found.Evidence) == 0:
-		return "", k.wrong("omoi why shows the state %s, with %s: %s", found.State, render.Count(len(found.Evidence), "event"), found.Why)
+		return "", k.wrong("omoi why shows the state %s, with %s: %s", found.State, task.Count(len(found.Evidence), "event"), found.Why)
 	}
 	return fmt.Sprintf("%s Next: %s", found.Why, found.Next), nil
 }

@@ -110,7 +110,7 @@ func (k *kit) resolved(ctx context.Context) (string, error) {
 	if _, err := k.API.Analyze(ctx, task.NewID(), true); task.CodeOf(err) != task.CodeNotFound {
 		return "", k.wrong("An unknown ID led to an analysis, expected 404: %v.", err)
 	}
-	return fmt.Sprintf("It leads to task %s and %s; an unknown ID leads to none.", render.Short(a.TaskID), render.Count(a.Length, "event")), nil
+	return fmt.Sprintf("It leads to task %s and %s; an unknown ID leads to none.", render.Short(a.TaskID), task.Count(a.Length, "event")), nil
 }
 
 func (k *kit) collected(ctx context.Context) (string, error) {
@@ -153,7 +153,7 @@ func (k *kit) conducted(ctx context.Context) (string, error) {
 }
 
 func counted(a client.ConductorAnalysis) string {
-	return fmt.Sprintf("The conductor has analyzed %s: %s.", render.Count(a.Agents, "agent"), a.Status)
+	return fmt.Sprintf("The conductor has analyzed %s: %s.", task.Count(a.Agents, "agent"), a.Status)
 }
 
 // newAnalysis returns an analysis of a conductor cycle that started after then; nil: none yet. A cycle that was

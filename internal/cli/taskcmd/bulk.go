@@ -93,10 +93,10 @@ func (s *session) cancelAll(ctx context.Context, api *client.Client, tasks []cli
 	case err != nil:
 		return err
 	case failed > 0:
-		return exit.With(exit.Failed, fmt.Errorf("%s could not be cancelled. Next: repeat the command", render.Count(failed, "task")))
+		return exit.With(exit.Failed, fmt.Errorf("%s could not be cancelled. Next: repeat the command", task.Count(failed, "task")))
 	case len(rows) > 0 && !b.yes:
 		return exit.With(exit.NeedsYou, fmt.Errorf("%s would be cancelled, with their work saved. Next: %s",
-			render.Count(len(rows), "task"), cmp.Or(b.next, "repeat the command with --yes")))
+			task.Count(len(rows), "task"), cmp.Or(b.next, "repeat the command with --yes")))
 	}
 	return nil
 }

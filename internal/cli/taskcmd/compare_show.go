@@ -2,7 +2,6 @@ package taskcmd
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -45,16 +44,9 @@ func change(c client.ComparedTask) string {
 	case c.Files == nil:
 		return "-"
 	case c.Lines == nil:
-		return plural(*c.Files, "file")
+		return task.Count(*c.Files, "file")
 	}
-	return plural(*c.Lines, "line") + ", " + plural(*c.Files, "file")
-}
-
-func plural(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return strconv.Itoa(n) + " " + noun
+	return task.Count(*c.Lines, "line") + ", " + task.Count(*c.Files, "file")
 }
 
 // limits returns a budget in words; empty: no limit.

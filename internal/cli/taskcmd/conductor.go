@@ -11,6 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/conductor"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 func newConductor(s *session) *cobra.Command {
@@ -47,12 +48,12 @@ func (s *session) conducted(a client.ConductorAnalysis) {
 		Recommendations []string `json:"recommendations"`
 	}
 	_ = json.Unmarshal(a.Details, &details) // missing fields are not shown
-	duplicates := render.Count(a.Duplicates, "pair")
+	duplicates := task.Count(a.Duplicates, "pair")
 	if details.DuplicatesBy == conductor.SourceText {
 		duplicates += "; equal and nearly equal texts only, no model is configured"
 	}
 	s.row("Duplicates", duplicates)
-	s.row("Conflicts", fmt.Sprintf("%d of %s", details.Conflicting, render.Count(a.Agents, "agent")))
+	s.row("Conflicts", fmt.Sprintf("%d of %s", details.Conflicting, task.Count(a.Agents, "agent")))
 	for _, line := range details.Recommendations {
 		s.say("  - %s", render.OneLine(line, 300))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/credential"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 func newCredentials(s *session) *cobra.Command {
@@ -242,7 +243,7 @@ func (s *session) testCredentials(ctx context.Context, api *client.Client, what 
 
 func (s *session) rotate(ctx context.Context, api *client.Client, _ []string) error {
 	done, err := api.RotateCredentials(ctx)
-	err = s.answer(done, err, func() { s.say("Re-encrypted %s with key %s.", render.Count(done.Rotated, "credential"), done.KeyID) })
+	err = s.answer(done, err, func() { s.say("Re-encrypted %s with key %s.", task.Count(done.Rotated, "credential"), done.KeyID) })
 	if err == nil && done.Undecryptable > 0 {
 		err = exit.With(exit.NeedsYou, fmt.Errorf("%d credentials cannot be decrypted: the keys %s are missing. Next: add these to OMOI_CREDENTIAL_KEYS, or set the credentials again",
 			done.Undecryptable, strings.Join(done.MissingKeyIDs, ", ")))

@@ -17,6 +17,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/supervise"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 func newGuardian(s *session) *cobra.Command {
@@ -58,7 +59,7 @@ func (s *session) showGuardian(status client.MonitorStatus, health client.Monito
 	s.cycles(status.Config.GuardianInterval, status.Timing.LastRunAge, status.Timing.NextRun)
 	s.row("Steering", steers(status.Config))
 	s.row("Cycles", fmt.Sprintf("%d, of which %d failed", status.Metrics.TotalCycles, status.Metrics.FailedCycles))
-	s.row("Active", fmt.Sprintf("%s; %d analyzed, %d to steer, %d unknown", render.Count(health.ActiveAgents, "agent"), health.Analyzed, health.NeedSteering, health.Unknown))
+	s.row("Active", fmt.Sprintf("%s; %d analyzed, %d to steer, %d unknown", task.Count(health.ActiveAgents, "agent"), health.Analyzed, health.NeedSteering, health.Unknown))
 	s.row("Health", health.Health)
 	modelError := health.ModelError
 	if !status.Config.LLMAnalysis {

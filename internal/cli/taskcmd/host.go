@@ -77,7 +77,7 @@ func (s *session) markLost(ctx context.Context, api *client.Client, host client.
 	}
 	lost, err := api.LoseHost(ctx, host.ID)
 	return s.answer(lost, err, func() {
-		s.say("Marked host %s as lost, with %s.", id, render.Count(lost.Lost, "sandbox"))
+		s.say("Marked host %s as lost, with %s.", id, task.Count(lost.Lost, "sandbox"))
 		s.hint("If the host returns, its worker deletes the sandboxes that still exist.")
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/feedback"
 	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 func newProject(s *session) *cobra.Command {
@@ -211,7 +212,7 @@ func reasonFlag(cmd *cobra.Command, reason *string) {
 
 // showPause prints the effect of a pause and the next step.
 func (s *session) showPause(done client.PauseResult, now bool) {
-	name, tasks := render.OneLine(done.Project.Name, 60), render.Count(len(done.TaskIDs), "task")
+	name, tasks := render.OneLine(done.Project.Name, 60), task.Count(len(done.TaskIDs), "task")
 	switch {
 	case !done.Project.Paused && done.InstallationPaused:
 		s.say("Resumed project %s, but no task starts: the server runs with ORCHESTRATOR_ENABLED=false, which pauses all projects.", name)
@@ -266,7 +267,7 @@ func (s *session) showDeletion(d client.ProjectDeletion, done bool) {
 	}
 	s.say("%s:  project %s  %s", title, render.Name(d.Project.Key, d.Project.ID), render.OneLine(d.Project.Name, 60))
 	s.say("Credentials deleted:  %s", cmp.Or(strings.Join(d.Credentials, ", "), "none"))
-	s.say("Kept:  %s and %s, with events, receipts, costs, branches and saved work", render.Count(d.Tasks, "task"), render.Count(d.Tickets, "ticket"))
+	s.say("Kept:  %s and %s, with events, receipts, costs, branches and saved work", task.Count(d.Tasks, "task"), task.Count(d.Tickets, "ticket"))
 	for _, t := range d.OpenTasks {
 		s.say("Open:  %s  %s  %s", render.Name(t.Key, t.ID), s.style().Status(t.Status), render.OneLine(t.Title, 60))
 	}

@@ -115,7 +115,7 @@ func (s *session) prune(ctx context.Context, found []swept, blind, remove, force
 	}
 	switch {
 	case failed > 0:
-		return exit.With(exit.Failed, fmt.Errorf("%s could not be deleted. Next: repeat the command", render.Count(failed, "sandbox")))
+		return exit.With(exit.Failed, fmt.Errorf("%s could not be deleted. Next: repeat the command", task.Count(failed, "sandbox")))
 	case blind && remove: // sandboxes of this provider may still cost money
 		return exit.With(exit.Failed, nil)
 	case !remove && len(found) > 0:

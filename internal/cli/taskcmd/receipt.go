@@ -78,7 +78,7 @@ func (s *session) showReceipt(r client.TaskReceipt) {
 	for _, v := range r.TestRepeats {
 		s.say("Tests      %s  attempt %d, by omoi in sandbox %s: %s", v.At.Local().Format(time.DateTime), v.Attempt, render.Short(v.SandboxID), render.OneLine(v.Words(), 400))
 	}
-	s.say("\nAll        %s, lifetime %s%s", render.Count(len(r.Sandboxes), "sandbox"), alive(r.SecondsAlive), suffix(", ", costs(r)))
+	s.say("\nAll        %s, lifetime %s%s", task.Count(len(r.Sandboxes), "sandbox"), alive(r.SecondsAlive), suffix(", ", costs(r)))
 	switch {
 	case r.Verified:
 		s.say("Verified   %s", style.Green(allVerified(len(r.Sandboxes))))
@@ -87,7 +87,7 @@ func (s *session) showReceipt(r client.TaskReceipt) {
 	case r.Status.Final() && secondCheck(r) != "":
 		s.say("Verified   %s", style.Yellow("not yet: deleted, and "+secondCheck(r)))
 	case r.Status.Final():
-		s.say("Verified   %s", style.Red(fmt.Sprintf("no: the deletion of %s is not verified", render.Count(r.Unverified, "sandbox"))))
+		s.say("Verified   %s", style.Red(fmt.Sprintf("no: the deletion of %s is not verified", task.Count(r.Unverified, "sandbox"))))
 		s.hint("The cleanup is still running. Next: omoi host list")
 	default:
 		s.say("Verified   %s", style.Yellow("not yet: the task is open"))

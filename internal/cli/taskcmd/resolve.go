@@ -51,7 +51,7 @@ func (k kind[T]) pick(all []T, ref string) (T, error) {
 		for _, one := range exact[:min(len(exact), most)] {
 			ids = append(ids, k.id(one))
 		}
-		return none, exit.Usagef("%q matches %s: give more of the ID: %s. Next: %s", ref, render.Count(len(exact), k.noun), strings.Join(ids, ", "), k.list)
+		return none, exit.Usagef("%q matches %s: give more of the ID: %s. Next: %s", ref, task.Count(len(exact), k.noun), strings.Join(ids, ", "), k.list)
 	case len(ref) < minFragment && k.name == nil:
 		return none, exit.Usagef("%q is too short for a %s: give 4 or more characters of the ID. Next: %s", ref, k.noun, k.list)
 	}

@@ -111,11 +111,11 @@ func saved(v *task.Salvage) string {
 	case v.Kind == task.SalvageLost && v.LostSince != nil:
 		return "lost since " + v.LostSince.Local().Format("15:04:05")
 	case v.Kind == task.SalvageNone && len(v.Notes) > 0:
-		return "none, with " + render.Count(len(v.Notes), "note") + ": see omoi work"
+		return "none, with " + task.Count(len(v.Notes), "note") + ": see omoi work"
 	case v.Kind == task.SalvageNone:
 		return "none"
 	}
-	what := render.Count(v.Files, "file")
+	what := task.Count(v.Files, "file")
 	switch {
 	case v.Head != "" && v.Files > 0:
 		what = "commits and " + what
@@ -124,7 +124,7 @@ func saved(v *task.Salvage) string {
 	}
 	text := fmt.Sprintf("%s in %s %s", what, v.Kind, render.Clean(v.Ref))
 	if len(v.Notes) > 0 {
-		text += ", with " + render.Count(len(v.Notes), "note") + ": see omoi work"
+		text += ", with " + task.Count(len(v.Notes), "note") + ": see omoi work"
 	}
 	return text
 }

@@ -301,7 +301,7 @@ func (s *session) showResult(t client.Task) {
 		}
 	}
 	if n > resultLines {
-		s.say("  … %s more. Next: omoi show %s --json", render.Count(n-resultLines, "line"), render.Name(t.Key, t.ID))
+		s.say("  … %s more. Next: omoi show %s --json", task.Count(n-resultLines, "line"), render.Name(t.Key, t.ID))
 	}
 }
 
