@@ -55,6 +55,7 @@ func (a *API) register() {
 	a.registerGuardian()
 	a.registerWhy()
 	a.registerSocket()
+	a.registerMCP()
 	a.registerLegacy()
 	a.registerPage()
 }

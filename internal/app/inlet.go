@@ -8,6 +8,7 @@ import (
 
 	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/mcpserver"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/review"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -98,6 +99,7 @@ func (c *core) newAPI(intake *ingest.Intake) *api.API {
 		Ports: ports(c.store), Intake: intake, Bus: c.bus, Repos: repos{c.hosts}, Review: review.New(c.store, c.hosts, c.scratch), Tokens: c.ring, Sessions: c.ring, Logins: c.logins, Probes: c.probes(), Log: c.log, Script: checkScript,
 		WriteOff: endedRuns{c.store, c.temporal}.writeOff, Credentials: c.credentials, Runtimes: runtimes{c.store, c.credentials}, Branches: branches{c.hub, branchPause},
 		Judge: c.guardian, Finder: c.finder, Schedules: c.temporal,
+		MCP:   func(a http.Handler) http.Handler { return mcpserver.Handler(a, ReadBuild().Version) },
 		Meter: c.metrics, Metrics: c.metrics.Handler(), Tracer: c.tracing.Provider(),
 	})
 }

@@ -15,7 +15,7 @@ func sections(root *cobra.Command) {
 		{"Get started:", []string{"dev", "demo", "doctor", "check", "help", "completion"}},
 		{"Tasks:", []string{
 			"run", "compare", "ps", "show", "why", "logs", "send", "message", "allow", "cancel", "retry", "rewind", "fork", "review", "diff", "checkout", "take", "give",
-			"transcript", "checkpoints", "work", "receipt", "budget", "contract", "acp",
+			"transcript", "checkpoints", "work", "receipt", "budget", "contract", "acp", "mcp",
 		}},
 		{"Sandboxes:", []string{"sandbox", "host", "openhands"}},
 		{"Projects and supervision:", []string{"project", "ticket", "organization", "guardian", "conductor"}},

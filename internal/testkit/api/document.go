@@ -185,7 +185,7 @@ func withoutPrefixes(path string) (rest string, old bool) {
 func unrouted(res *http.Response) error {
 	known := []string{
 		"/", "/api/v1/openapi.json", "/api/v1/openapi.yaml", "/api/v1/openapi-3.0.json", "/api/v1/openapi-3.0.yaml",
-		"/api/v1/ws/events",
+		"/api/v1/ws/events", "/mcp",
 	}
 	none := []int{
 		http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusMovedPermanently, http.StatusTemporaryRedirect,
