@@ -48,7 +48,7 @@ func shown(t *testing.T, text string) (found []map[string]any) {
 func notSent(name string) bool {
 	steps := "say think write edit bash sleep_s commit push wait_message usage complete fail verdict iteration " +
 		"continuous_complete hang crash exit flood"
-	return strings.Contains(" omoi type switch by kind id passed version tool_name agent_servers "+steps+" ", " "+name+" ")
+	return strings.Contains(" omoi type switch by kind id passed version tool_name agent_servers mcpServers "+steps+" ", " "+name+" ")
 }
 
 // TestDocs_RequestBodiesAreAccepted sends each request body in the docs. An unknown object fails the test:
