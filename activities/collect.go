@@ -226,14 +226,13 @@ func (a *Activities) hasCommit(ctx context.Context, in contract.SandboxRef, work
 	if err != nil {
 		return published(err)
 	}
-	for _, base := range []string{work.DefaultBranch, work.Base} { // the default branch holds the work if it is already merged
-		ahead, err := host.Ahead(ctx, scm.Repo(work.Repo), base, work.Branch)
-		if err != nil {
-			return published(fmt.Errorf("count commits of %s: %w", work.Branch, err))
-		}
-		if ahead > 0 {
-			return nil
-		}
+	base := cmp.Or(work.Base, work.DefaultBranch) // the default branch holds the work if that is already merged
+	ahead, err := host.Ahead(ctx, scm.Repo(work.Repo), base, work.Branch)
+	if err != nil {
+		return published(fmt.Errorf("count commits of %s: %w", work.Branch, err))
+	}
+	if ahead > 0 {
+		return nil
 	}
 	return noCommit(work)
 }
