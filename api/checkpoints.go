@@ -111,7 +111,7 @@ func (a *API) taskPack(ctx context.Context, in *checkpointIn) (*huma.StreamRespo
 // sendPack returns the response with the pack of a checkpoint.
 func (a *API) sendPack(ctx context.Context, taskID string, c checkpoint.Checkpoint) (*huma.StreamResponse, error) {
 	at, id := int64(0), checkpoint.ID{Attempt: c.Attempt, Number: c.Number}
-	return a.sendPieces(ctx, "checkpoint "+c.ID+" of task "+taskID, func(ctx context.Context) ([]byte, error) {
+	return a.sendPieces(ctx, keptType, "checkpoint "+c.ID+" of task "+taskID, func(ctx context.Context) ([]byte, error) {
 		if at == c.PackBytes {
 			return nil, nil
 		}

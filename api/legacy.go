@@ -1,15 +1,10 @@
 package api
 
 import (
+	"net/http"
 	"time"
 
 	"github.com/omoi-dev/omoi/api/client"
-)
-
-// Limits of the lists in the form of OmoiOS.
-const (
-	pageRows   = 500    // of one query
-	mostLegacy = 10_000 // elements that a list with a total reads
 )
 
 // pythonTime is the form of a moment in OmoiOS.
@@ -23,7 +18,9 @@ func (a *API) registerLegacy() {
 	projects := a.group(tagProjects, legacyPrefix+"/api/v1/projects")
 	tickets := a.group(tagProjects, legacyPrefix+"/api/v1/tickets")
 	add(tasks.on(accessRead, "GET", "list-legacy-tasks", "List tasks in legacy form"), a.legacyTasks,
-		details{more: "Legacy. A bare array, newest first, of tasks in all statuses, ended ones included."})
+		details{
+			more: "Legacy. A bare array, newest first, of tasks in all statuses, ended ones included.", also: map[int]any{http.StatusOK: []client.LegacyTask{}},
+		})
 	add(tasks.on(accessWrite, "PATCH /{id}", "update-legacy-task", "Update a task in legacy form"), a.patchLegacyTask, details{
 		more: "Legacy. Changes the fields of the body. The status failed or cancelled is a command; an ended task is refused with 400.",
 		says: client.UpdateLegacyTaskRequest{},
@@ -33,7 +30,9 @@ func (a *API) registerLegacy() {
 	add(tasks.on(accessWrite, "POST /{id}/cancel", "cancel-legacy-task", "Cancel a task in legacy form"), a.cancelLegacyTask,
 		details{more: "Legacy. Saves the work, deletes the sandbox and ends the task; 404 if the task has ended.", says: client.EndLegacyTaskRequest{}})
 	add(projects.on(accessRead, "GET", "list-legacy-projects", "List projects in legacy form"), a.legacyProjects,
-		details{more: "Legacy. Projects of the organization, newest first, and their number."})
+		details{
+			more: "Legacy. Projects of the organization, newest first, and their number.", also: map[int]any{http.StatusOK: client.LegacyProjects{}},
+		})
 	add(projects.on(accessWrite, "POST", "create-legacy-project", "Create a project in legacy form"), a.createLegacyProject, details{
 		more: "Legacy. Returns 200. Checks that the repository can be reached, unless the project needs a credential of its own for that.",
 		says: client.CreateLegacyProjectRequest{},
@@ -41,45 +40,11 @@ func (a *API) registerLegacy() {
 	add(projects.on(accessRead, "GET /{id}", "get-legacy-project", "Get a project in legacy form"), a.legacyProject,
 		details{more: "Legacy. The project with the parts of its repository on GitHub."})
 	add(tickets.on(accessRead, "GET", "list-legacy-tickets", "List tickets in legacy form"), a.legacyTickets,
-		details{more: "Legacy. Tickets of the organization, newest first, and how many the filters select."})
+		details{
+			more: "Legacy. Tickets of the organization, newest first, and how many the filters select.", also: map[int]any{http.StatusOK: client.LegacyTickets{}},
+		})
 	add(tickets.on(accessWrite, "POST", "create-legacy-ticket", "Create a ticket in legacy form"), a.createLegacyTicket, details{
 		more: "Legacy. Creates the ticket and its first task and returns 200, also with a list of similar tasks instead.",
 		says: client.CreateLegacyTicketRequest{},
 	})
-}
-
-// selected returns the elements of a list that keep selects, at most limit after the first offset ones, and the number of
-// all that it selects.
-func selected[T any](
-	limit, offset int, keep func(T) bool, read func(client.PageRequest) (client.Page[T], error),
-) (items []T, total int, err error) {
-	at := client.PageRequest{Limit: pageRows}
-	for seen := 0; seen < mostLegacy; {
-		page, err := read(at)
-		if err != nil {
-			return nil, 0, err
-		}
-		for _, item := range page.Items {
-			if !keep(item) {
-				continue
-			}
-			if total++; total > offset && len(items) < limit {
-				items = append(items, item)
-			}
-		}
-		if page.NextCursor == nil {
-			break
-		}
-		seen, at.Cursor = seen+len(page.Items), *page.NextCursor
-	}
-	return items, total, nil
-}
-
-// mapped returns the results of form, never nil.
-func mapped[T, U any](items []T, form func(T) U) []U {
-	out := make([]U, len(items))
-	for n, item := range items {
-		out[n] = form(item)
-	}
-	return out
 }

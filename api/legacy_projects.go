@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -15,12 +17,18 @@ type legacyProjectsIn struct {
 	Offset int    `query:"offset" default:"0" minimum:"0" maximum:"2000000000" doc:"Number of elements to skip, newest first."`
 }
 
-func (a *API) legacyProjects(ctx context.Context, in *legacyProjectsIn) (*bodyOut[client.LegacyProjects], error) {
-	found, total, err := selected(in.Limit, in.Offset, func(client.Project) bool { return in.Status == "" || in.Status == legacyActive },
-		func(at client.PageRequest) (client.Page[client.Project], error) {
-			return a.deps.Projects.Projects(ctx, callerOf(ctx).organization, at)
-		})
-	return body(client.LegacyProjects{Projects: mapped(found, legacyProject), Total: total}, err)
+func (a *API) legacyProjects(ctx context.Context, in *legacyProjectsIn) (*huma.StreamResponse, error) {
+	organization := callerOf(ctx).organization
+	list := legacyList[client.Project]{
+		limit: in.Limit, offset: in.Offset, most: mostLegacy,
+		keep: func(client.Project) bool { return in.Status == "" || in.Status == legacyActive },
+		form: func(p client.Project) any { return legacyProject(p) },
+		read: func(ctx context.Context, at client.PageRequest) (client.Page[client.Project], error) {
+			return a.deps.Projects.Projects(ctx, organization, at)
+		},
+	}
+	list.head, list.tail = objectWith("projects")
+	return list.send(ctx, a, "projects in legacy form")
 }
 
 func (a *API) legacyProject(ctx context.Context, in *IDPath) (*bodyOut[client.LegacyProject], error) {
@@ -94,14 +102,19 @@ func (in *legacyTicketsIn) keeps(t client.Ticket) bool {
 		(strings.Contains(strings.ToLower(t.Title), search) || strings.Contains(strings.ToLower(t.Description), search))
 }
 
-func (a *API) legacyTickets(ctx context.Context, in *legacyTicketsIn) (*bodyOut[client.LegacyTickets], error) {
-	found, total, err := selected(in.Limit, in.Offset, in.keeps, func(at client.PageRequest) (client.Page[client.Ticket], error) {
-		return a.deps.Tickets.Tickets(ctx, callerOf(ctx).organization, client.TicketQuery{PageRequest: at, ProjectIDs: given(in.ProjectID)})
-	})
-	listed := mapped(found, func(t client.Ticket) client.LegacyListedTicket {
-		return client.LegacyListedTicket{LegacyTicket: legacyTicket(t), CreatedAt: pythonic(t.CreatedAt)}
-	})
-	return body(client.LegacyTickets{Tickets: listed, Total: total}, err)
+func (a *API) legacyTickets(ctx context.Context, in *legacyTicketsIn) (*huma.StreamResponse, error) {
+	organization := callerOf(ctx).organization
+	list := legacyList[client.Ticket]{
+		limit: in.Limit, offset: in.Offset, most: mostLegacy, keep: in.keeps,
+		form: func(t client.Ticket) any {
+			return client.LegacyListedTicket{LegacyTicket: legacyTicket(t), CreatedAt: pythonic(t.CreatedAt)}
+		},
+		read: func(ctx context.Context, at client.PageRequest) (client.Page[client.Ticket], error) {
+			return a.deps.Tickets.Tickets(ctx, organization, client.TicketQuery{PageRequest: at, ProjectIDs: given(in.ProjectID)})
+		},
+	}
+	list.head, list.tail = objectWith("tickets")
+	return list.send(ctx, a, "tickets in legacy form")
 }
 
 func legacyTicket(t client.Ticket) client.LegacyTicket {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -20,24 +22,22 @@ type legacyTasksIn struct {
 	Limit      int    `query:"limit" default:"100" minimum:"1" maximum:"10000" doc:"Maximum number of elements of the array."`
 }
 
-func (a *API) legacyTasks(ctx context.Context, in *legacyTasksIn) (*arrayOut[client.LegacyTask], error) {
+func (a *API) legacyTasks(ctx context.Context, in *legacyTasksIn) (*huma.StreamResponse, error) {
 	q := client.TaskQuery{Statuses: given(in.Status), PhaseIDs: given(in.PhaseID), TicketIDs: given(in.TicketID)}
 	if in.HasSandbox != "" {
 		q.HasSandbox = new(slices.Contains([]string{"true", "1", "yes", "on"}, strings.ToLower(in.HasSandbox)))
 	}
-	found := []client.LegacyTask{}
-	for {
-		q.Limit = min(pageRows, in.Limit-len(found))
-		page, err := a.deps.Tasks.Tasks(ctx, callerOf(ctx).organization, q)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, mapped(page.Items, legacyTask)...)
-		if page.NextCursor == nil || len(found) == in.Limit {
-			return array(found, nil)
-		}
-		q.Cursor = *page.NextCursor
+	organization := callerOf(ctx).organization
+	list := legacyList[client.Task]{
+		head: "[", tail: func(int) string { return "]" }, limit: in.Limit, most: in.Limit,
+		keep: func(client.Task) bool { return true },
+		form: func(t client.Task) any { return legacyTask(t) },
+		read: func(ctx context.Context, at client.PageRequest) (client.Page[client.Task], error) {
+			q.PageRequest = at
+			return a.deps.Tasks.Tasks(ctx, organization, q)
+		},
 	}
+	return list.send(ctx, a, "tasks in legacy form")
 }
 
 // given returns a filter for one value; nil: no filter.
@@ -68,6 +68,9 @@ func (a *API) patchLegacyTask(ctx context.Context, in *legacyChangeIn) (*bodyOut
 		return nil, err
 	}
 	ends, err := endingOf(said.Status)
+	if err == nil && ends != "" {
+		err = a.openLegacyTask(ctx, in.ID)
+	}
 	if err == nil {
 		err = a.changeLegacyTask(ctx, in.ID, said)
 	}
@@ -97,6 +100,15 @@ func endingOf(status *string) (string, error) {
 	}
 	return "", task.Invalid("status", "The status %q cannot be set: it follows from the work. Next: set failed or cancelled, or POST "+
 		"/api/v1/tasks/{id}/retry", clip(*status))
+}
+
+// openLegacyTask returns an error if a task has ended, before a request changes any of its fields.
+func (a *API) openLegacyTask(ctx context.Context, id string) error {
+	t, err := a.readTask(ctx, id)
+	if err == nil && t.Status.Final() {
+		err = &statusError{http.StatusBadRequest, task.Errorf(task.CodeConflict, "Cannot end task %s: it is %s.", id, t.Status)}
+	}
+	return err
 }
 
 func (a *API) changeLegacyTask(ctx context.Context, id string, said client.UpdateLegacyTaskRequest) error {

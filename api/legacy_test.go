@@ -61,6 +61,41 @@ func TestLegacyTasks_KeepTheirForm(t *testing.T) {
 	require.Equal(t, box, *page.Items[1].SandboxID)
 }
 
+// Lists are sent page by page, each of 100 elements at most.
+func TestLegacyLists_ArePaged(t *testing.T) {
+	t.Parallel()
+	w := start(t, func(c *api.Config) { c.Open, c.Agent = true, "external" })
+	first := w.task(newTask())
+	w.exec(`INSERT INTO projects (id, organization_id, name, created_at) SELECT gen_random_uuid(), organization_id, 'p' || n, now() + n * interval '1 s'
+		FROM projects, generate_series(1, 249) n WHERE id = $1`, first.ProjectID)
+	w.exec(`INSERT INTO tickets (id, project_id, title, priority, created_at) SELECT gen_random_uuid(), $1, 'k' || n, CASE WHEN n <= 120 THEN 'LOW' ELSE 'HIGH' END, now() + n * interval '1 s'
+		FROM generate_series(1, 249) n`, first.ProjectID)
+	w.exec(`INSERT INTO tasks (id, organization_id, project_id, ticket_id, title, description, task_type, phase_id, priority, mode, agent, provider, status, created_at)
+		SELECT gen_random_uuid(), organization_id, project_id, ticket_id, 't' || n, description, task_type, phase_id, priority, mode, agent, provider, 'completed', now() + n * interval '1 s'
+		FROM tasks, generate_series(1, 249) n WHERE id = $1`, first.ID)
+	names := func(path, list, field string) (names []string, total any) {
+		answer := ok[any](w.call(http.MethodGet, "/legacy/api/v1/"+path, nil), http.StatusOK)
+		if list != "" {
+			total, answer = answer.(map[string]any)["total"], answer.(map[string]any)[list]
+		}
+		for _, item := range answer.([]any) {
+			names = append(names, item.(map[string]any)[field].(string))
+		}
+		return names, total
+	}
+	tasks, _ := names("tasks?limit=10000", "", "title")
+	require.Len(t, tasks, 250)
+	require.Equal(t, []string{"t249", "t1", first.Title}, []string{tasks[0], tasks[248], tasks[249]})
+	tasks, _ = names("tasks?limit=201", "", "title")
+	require.Len(t, tasks, 201)
+	projects, total := names("projects?limit=1000&offset=99", "projects", "name")
+	require.Len(t, projects, 151)
+	require.Equal(t, []any{"p150", 250.0}, []any{projects[0], total})
+	tickets, total := names("tickets?priority=LOW&limit=110&offset=1", "tickets", "title")
+	require.Len(t, tickets, 110)
+	require.Equal(t, []any{"k119", "k10", 120.0}, []any{tickets[0], tickets[109], total}, "pages without an element are passed over")
+}
+
 func TestLegacyTasks_OfAnotherOrganization(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
@@ -90,7 +125,9 @@ func TestLegacyTasks_AreEndedByStatus(t *testing.T) {
 		w.exec(`UPDATE commands SET state = 'carried_out', settled_at = now() WHERE task_id = $1`, of.ID)
 		w.end(of, task.StatusCompleted)
 	}
-	w.call(http.MethodPatch, path(patched), `{"status":"failed"}`).refused(http.StatusBadRequest, "")
+	w.call(http.MethodPatch, path(patched), `{"status":"failed","title":"New","priority":"LOW"}`).refused(http.StatusBadRequest, "")
+	kept := ok[client.Task](w.call(http.MethodGet, "/api/v1/tasks/"+patched.ID, nil), http.StatusOK)
+	require.Equal(t, []string{"Old", patched.Priority}, []string{kept.Title, kept.Priority}, "a refused request changes nothing")
 	w.call(http.MethodPost, path(failed)+"/fail", `{}`).refused(http.StatusBadRequest, "")
 	w.call(http.MethodPost, path(cancelled)+"/cancel", `{}`).refused(http.StatusNotFound, "")
 	w.call(http.MethodPatch, path(patched), `{"status":"completed"}`).refused(http.StatusUnprocessableEntity, "body.status")

@@ -186,10 +186,10 @@ func responseOf(registry huma.Registry, status int, body any) *huma.Response {
 	if body == nil {
 		return &huma.Response{Description: http.StatusText(status)}
 	}
+	schema := registry.Schema(reflect.TypeOf(body), true, "")
+	schema.Nullable = schema.Nullable && schema.Type != huma.TypeArray // see arrayOut
 	return &huma.Response{
 		Description: http.StatusText(status),
-		Content: map[string]*huma.MediaType{
-			"application/json": {Schema: registry.Schema(reflect.TypeOf(body), true, "")},
-		},
+		Content:     map[string]*huma.MediaType{"application/json": {Schema: schema}},
 	}
 }

@@ -15,13 +15,13 @@ type nextPiece func(ctx context.Context) ([]byte, error)
 
 // sendPieces returns the response with a stored text. It reads the first piece before the response headers, while an
 // error can still be sent. what names the text in the log.
-func (a *API) sendPieces(ctx context.Context, what string, next nextPiece) (*huma.StreamResponse, error) {
+func (a *API) sendPieces(ctx context.Context, contentType, what string, next nextPiece) (*huma.StreamResponse, error) {
 	first, err := next(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return &huma.StreamResponse{Body: func(ctx huma.Context) { //nolint:contextcheck // huma gives the body a context of its own
-		ctx.SetHeader("Content-Type", keptType)
+		ctx.SetHeader("Content-Type", contentType)
 		a.writePieces(ctx.Context(), humagin.Unwrap(ctx).Writer, what, first, next)
 	}}, nil
 }

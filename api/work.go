@@ -94,7 +94,7 @@ func (a *API) getWork(ctx context.Context, in *workIn) (*huma.StreamResponse, er
 		return nil, err
 	}
 	n := -1
-	return a.sendPieces(ctx, "saved work of task "+in.ID, func(ctx context.Context) ([]byte, error) {
+	return a.sendPieces(ctx, keptType, "saved work of task "+in.ID, func(ctx context.Context) ([]byte, error) {
 		n++
 		return a.deps.SavedWork.SavedPiece(ctx, in.ID, kept.Text, n)
 	})
