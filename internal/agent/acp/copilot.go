@@ -8,7 +8,7 @@ import (
 var _ = register(Dialect{
 	Name: "copilot", Title: "GitHub Copilot CLI", Program: "copilot", Args: []string{"--acp"},
 	Install: "npm install --prefix /usr/local -g @github/copilot@1.0.102", Least: "1.0.102",
-	Environ: copilotEnviron, Steer: SteerAfter, Endpoint: "openai", SumsTokens: true,
+	Environ: copilotEnviron, Steer: SteerAfter, Endpoint: "openai", SumsTokens: true, Guesses: true,
 	Notice: func(u update) bool {
 		kind, _, found := strings.Cut(u.text(), ": ")
 		return found && (kind == "Info" || kind == "Warning" || kind == "Error")

@@ -37,6 +37,8 @@ type Dialect struct {
 	NextMinute bool
 	// Notice reports whether a piece of text is the program's own, as opposed to the model's; nil: none is.
 	Notice func(u update) bool
+	// Guesses reports that Notice goes by the beginning of a text, with which the model may begin one too.
+	Guesses bool
 	// SumsTokens reports that each turn reports the tokens of all turns since the program started.
 	SumsTokens bool
 	// Endpoint is the kind of credential with which a task sets the endpoint of the model; empty: that of the agent.

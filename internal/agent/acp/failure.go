@@ -68,7 +68,7 @@ func (t *talk) ended(a *answer, now standing) *continuous.Failure {
 	switch f := now.failure; {
 	case f != nil && f.Severity == "error":
 		return failed(cmp.Or(categoryOf(f), classOf(0, "", f.Title)), f.Category, f.Title)
-	case now.broken, strings.HasPrefix(now.notice, "Error: "):
+	case now.broken, now.calls == 0 && strings.HasPrefix(now.notice, "Error: "): // after a tool call it may be the model's text
 		return failed(classOf(0, "", now.notice), "error", strings.TrimSpace(now.notice))
 	case a.Stop != "" && a.Stop != "end_turn":
 		return failed(task.ClassAgentError, a.Stop, fmt.Sprintf("%s ended its turn with %s. %s", t.Dialect.Title, a.Stop, textcut.Last(now.said, 500)))

@@ -286,6 +286,9 @@ func (r *recorder) settle(a *answer, partial bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.flush(partial)
+	if r.dialect.Guesses && r.turn.calls > 0 {
+		r.said = cmp.Or(r.turn.notice, r.said)
+	}
 	r.closeCalls()
 	used := r.used
 	if a != nil {
