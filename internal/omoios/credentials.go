@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/omoi-dev/omoi/internal/credential"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
@@ -50,16 +49,12 @@ type credentialRow struct {
 	Active                                                   *bool
 	Rank                                                     int64
 	Login                                                    bool // the user has a GitHub token of a login
-	CreatedAt                                                *time.Time
 }
 
 func (r *run) credentials(ctx context.Context) error {
 	const table = "user_credentials"
-	if r.missing(table) {
-		return nil
-	}
-	k, err := r.kind(ctx, table, table)
-	if err != nil {
+	k, err := r.table(ctx, table)
+	if k == nil {
 		return err
 	}
 	c := func(column, kind string) string { return r.src.col(table, "c", column, kind) }
@@ -70,7 +65,7 @@ func (r *run) credentials(ctx context.Context) error {
 	return each(ctx, r, k, "SELECT "+r.src.list(table, "c", "id text", "user_id text", "provider text", "api_key text", "encrypted_value text",
 		"base_url text", "model text", "config_data text", "is_active boolean")+
 		", row_number() OVER (PARTITION BY "+c("user_id", "text")+", "+c("provider", "text")+" ORDER BY coalesce("+c("is_active", "boolean")+", true) DESC, coalesce("+
-		c("is_default", "boolean")+", false) DESC, "+c("created_at", "timestamptz")+" DESC NULLS LAST, "+c("id", "text")+"), "+login+", "+c("created_at", "timestamptz")+
+		c("is_default", "boolean")+", false) DESC, "+c("created_at", "timestamptz")+" DESC NULLS LAST, "+c("id", "text")+"), "+login+
 		" FROM user_credentials c"+r.src.join("users", "u", c("user_id", "text"))+" ORDER BY 1", r.addCredential)
 }
 

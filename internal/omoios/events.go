@@ -35,8 +35,8 @@ type stored struct {
 	out   outcome
 }
 
-// box collects the events of one sandbox that one transaction stores.
-type box struct {
+// batch collects the events of one sandbox that one transaction stores.
+type batch struct {
 	id     string
 	events []stored
 	bytes  int
@@ -46,16 +46,13 @@ type box struct {
 // events imports the events of each sandbox in their order, in which omoi numbers them from 1.
 func (r *run) events(ctx context.Context) error {
 	const table = "sandbox_events"
-	if r.missing(table) {
-		return nil
-	}
-	k, err := r.kind(ctx, table, table)
-	if err != nil {
+	k, err := r.table(ctx, table)
+	if k == nil {
 		return err
 	}
 	query := "SELECT " + r.src.list(table, "e", "id text", "sandbox_id text", "event_type text", "event_data text", "source text", "created_at timestamptz") +
 		" FROM sandbox_events e ORDER BY 2, 6 NULLS LAST, 1"
-	b := &box{}
+	b := &batch{}
 	err = read(ctx, r.src, table, query, func(e eventRow) error {
 		id := task.Deref(e.SandboxID)
 		if badSandbox(id) {
@@ -68,7 +65,7 @@ func (r *run) events(ctx context.Context) error {
 			}
 		}
 		if id != b.id {
-			b = &box{id: id}
+			b = &batch{id: id}
 		}
 		if next, reason := b.prepare(e); reason != "" {
 			k.count(e.rowID(), skip(reason))
@@ -84,7 +81,7 @@ func (r *run) events(ctx context.Context) error {
 }
 
 // prepare returns an event in the form of omoi, or why it has none.
-func (b *box) prepare(e eventRow) (next stored, reason string) {
+func (b *batch) prepare(e eventRow) (next stored, reason string) {
 	next = stored{id: e.rowID(), event: ingest.Event{Type: task.Deref(e.Type), Source: task.Deref(e.Source), Data: json.RawMessage(task.Deref(e.Data))}}
 	if !slices.Contains([]string{"", ingest.SourceAgent, ingest.SourceWorker, ingest.SourceSystem}, next.event.Source) {
 		next.event.Source, next.out.changes = ingest.SourceSystem, []string{"Unknown source: omoi uses system"}
@@ -111,7 +108,7 @@ func known(at time.Time) *time.Time {
 }
 
 // flush stores the collected events. If the database rejects one of them, each is stored by itself.
-func (r *run) flush(ctx context.Context, k *Kind, b *box) error {
+func (r *run) flush(ctx context.Context, k *Kind, b *batch) error {
 	if len(b.events) == 0 {
 		return nil
 	}

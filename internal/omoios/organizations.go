@@ -40,8 +40,8 @@ func (r *run) organization(id *string) string {
 	return idOf("organization", *id)
 }
 
-// place returns the organization of omoi for a row, or why the row is skipped.
-func (r *run) place(ctx context.Context, q *db.Queries, id *string) (organization, reason string, err error) {
+// knownOrganization returns the organization of omoi for a row, or why the row is skipped.
+func (r *run) knownOrganization(ctx context.Context, q *db.Queries, id *string) (organization, reason string, err error) {
 	if organization = r.organization(id); organization == "" {
 		return "", noOrganization, nil
 	}
@@ -61,11 +61,8 @@ type organizationRow struct {
 
 func (r *run) organizations(ctx context.Context) error {
 	const table = "organizations"
-	if r.missing(table) {
-		return nil
-	}
-	k, err := r.kind(ctx, table, table)
-	if err != nil {
+	k, err := r.table(ctx, table)
+	if k == nil {
 		return err
 	}
 	query := "SELECT " + r.src.list(table, "o", "id text", "name text", "slug text", "created_at timestamptz") + " FROM organizations o ORDER BY 4, 1"
@@ -112,11 +109,8 @@ type userRow struct {
 
 func (r *run) users(ctx context.Context) error {
 	const table = "users"
-	if r.missing(table) {
-		return nil
-	}
-	k, err := r.kind(ctx, table, table)
-	if err != nil {
+	k, err := r.table(ctx, table)
+	if k == nil {
 		return err
 	}
 	return each(ctx, r, k, "SELECT "+r.src.list(table, "u", "id text", "email text", "created_at timestamptz", "deleted_at timestamptz")+
@@ -148,7 +142,7 @@ func (r *run) addUser(ctx context.Context, q *db.Queries, u userRow) (outcome, e
 	if of == nil {
 		of = u.Joined
 	}
-	organization, reason, err := r.place(ctx, q, of)
+	organization, reason, err := r.knownOrganization(ctx, q, of)
 	if reason != "" || err != nil {
 		return skip(reason), err
 	}

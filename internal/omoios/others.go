@@ -9,7 +9,7 @@ func (r *run) others(ctx context.Context) error {
 		"roles":                    "omoi has no roles: the scopes of an API key say what its user may do",
 		"api_keys":                 "Keys are not imported. Next: omoi keys create",
 		"sessions":                 "Logins are not imported",
-		"cost_records":             "omoi adds costs up from the events",
+		"cost_records":             "Costs are not imported: the events of the tasks have them",
 		"subscriptions":            "Imported organizations have the plan unlimited. Next: omoi organization update",
 		"alembic_version":          "The version of the schema of OmoiOS",
 	}

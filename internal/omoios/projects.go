@@ -28,11 +28,8 @@ type projectRow struct {
 
 func (r *run) projects(ctx context.Context) error {
 	const table = "projects"
-	if r.missing(table) {
-		return nil
-	}
-	k, err := r.kind(ctx, table, table)
-	if err != nil {
+	k, err := r.table(ctx, table)
+	if k == nil {
 		return err
 	}
 	return each(ctx, r, k, "SELECT "+r.src.list(table, "p", "id text", "organization_id text", "name text", "description text", "github_owner text",
@@ -41,7 +38,7 @@ func (r *run) projects(ctx context.Context) error {
 }
 
 func (r *run) addProject(ctx context.Context, q *db.Queries, p projectRow) (outcome, error) {
-	organization, reason, err := r.place(ctx, q, p.OrganizationID)
+	organization, reason, err := r.knownOrganization(ctx, q, p.OrganizationID)
 	if reason != "" || err != nil {
 		return skip(reason), err
 	}
@@ -99,8 +96,8 @@ type ticketRow struct {
 
 func (r *run) tickets(ctx context.Context) error {
 	const table = "tickets"
-	k, err := r.kind(ctx, table, table)
-	if err != nil {
+	k, err := r.table(ctx, table)
+	if k == nil {
 		return err
 	}
 	return each(ctx, r, k, "SELECT "+r.src.list(table, "k", "id text", "project_id text", "title text", "description text", "phase_id text",

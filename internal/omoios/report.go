@@ -35,7 +35,7 @@ type Note struct {
 // examples is the number of IDs that a note names.
 const examples = 3
 
-// outcome is what became of one row.
+// outcome is the result for one row.
 type outcome struct {
 	existing bool
 	skipped  string // reason; empty: imported or existing

@@ -135,24 +135,27 @@ type ID struct{ ID string }
 
 func (i ID) rowID() string { return i.ID }
 
-// kind adds a table to the report and counts its rows; nil if the table is missing.
+// table adds a table to the report and counts its rows; nil if the source lacks the table.
+func (r *run) table(ctx context.Context, name string) (*Kind, error) {
+	if !r.src.has(name, "") {
+		r.report.Kinds = append(r.report.Kinds, &Kind{Table: name, Missing: true})
+		return nil, nil //nolint:nilnil // there is none
+	}
+	return r.kind(ctx, name, name)
+}
+
+// kind adds rows of a table to the report and counts them; nil with an error.
 func (r *run) kind(ctx context.Context, name, from string) (*Kind, error) {
 	k := &Kind{Table: name}
 	r.report.Kinds = append(r.report.Kinds, k)
-	var err error
-	if k.Rows, err = r.src.count(ctx, name, from); err == nil && k.Rows > 0 && r.Progress != nil {
-		r.Progress(fmt.Sprintf("%s: %d rows", name, k.Rows))
+	rows, err := r.src.count(ctx, name, from)
+	if err != nil {
+		return nil, err
 	}
-	return k, err
-}
-
-// missing adds a table to the report that the source lacks.
-func (r *run) missing(table string) bool {
-	if r.src.has(table, "") {
-		return false
+	if k.Rows = rows; rows > 0 && r.Progress != nil {
+		r.Progress(fmt.Sprintf("%s: %d rows", name, rows))
 	}
-	r.report.Kinds = append(r.report.Kinds, &Kind{Table: table, Missing: true})
-	return true
+	return k, nil
 }
 
 // step is how often progress is reported, in rows.
@@ -183,7 +186,7 @@ func read[T any](ctx context.Context, s *source, what, query string, do func(T) 
 	return readFailed(what, rows.Err())
 }
 
-// each imports the rows of a query, many of them in one transaction of the target, and counts what became of each.
+// each imports the rows of a query, many of them in one transaction of the target, and counts the outcome of each.
 func each[T row](ctx context.Context, r *run, k *Kind, query string, one func(context.Context, *db.Queries, T) (outcome, error), args ...any) error { //nolint:revive // ends with those of the query
 	const most = 100
 	var batch []T

@@ -42,8 +42,8 @@ type taskRow struct {
 
 func (r *run) tasks(ctx context.Context) error {
 	const table = "tasks"
-	k, err := r.kind(ctx, table, table)
-	if err != nil {
+	k, err := r.table(ctx, table)
+	if k == nil {
 		return err
 	}
 	branch, events := r.branchOf()

@@ -33,11 +33,8 @@ type transcriptRow struct {
 // keeps one transcript of a session, and so many of a sandbox.
 func (r *run) transcripts(ctx context.Context) error {
 	const table = "claude_session_transcripts"
-	if r.missing(table) {
-		return nil
-	}
-	k, err := r.kind(ctx, table, table)
-	if err != nil {
+	k, err := r.table(ctx, table)
+	if k == nil {
 		return err
 	}
 	query := "SELECT " + r.src.list(table, "s", "id text", "session_id text", "transcript_b64 text", "sandbox_id text", "session_metadata text",
