@@ -55,18 +55,20 @@ func (s *Store) AcceptTasks(ctx context.Context, all []task.NewTask) (task.Accep
 	return made[0], nil
 }
 
+// acceptTasks runs admission once, last, because admission locks the organization.
 func acceptTasks(ctx context.Context, q *db.Queries, all []task.NewTask) (made []task.Accepted, err error) {
+	var projectID string
 	for n, d := range all {
 		if n > 0 {
 			d.TicketID, d.IdempotencyKey = made[0].TicketID, ""
 		}
-		m, err := acceptTask(ctx, q, d)
-		if err != nil {
+		var m task.Accepted
+		if m, projectID, err = acceptTask(ctx, q, d); err != nil {
 			return nil, err
 		}
 		made = append(made, m)
 	}
-	return made, nil
+	return made, admit(ctx, q, all[0].OrganizationID, projectID)
 }
 
 // mayStore returns the error for a new task that is not to be stored.
@@ -95,41 +97,41 @@ func (s *Store) repeated(ctx context.Context, d task.NewTask) (task.Accepted, er
 	return task.Accepted{TaskID: row.TaskID, Repeated: true}, nil
 }
 
-func acceptTask(ctx context.Context, q *db.Queries, d task.NewTask) (task.Accepted, error) {
-	made := task.Accepted{TaskID: task.NewID()}
+func acceptTask(ctx context.Context, q *db.Queries, d task.NewTask) (made task.Accepted, projectID string, err error) {
+	made.TaskID = task.NewID()
 	fork, err := openFork(ctx, q, d)
 	if err != nil {
-		return made, err
+		return made, "", err
 	}
 	projectID, ticketID, err := placeTask(ctx, q, d)
 	if err != nil {
-		return made, err
+		return made, "", err
 	}
 	made.TicketID = ticketID
 	row := db.InsertTaskParams{ID: made.TaskID, ProjectID: projectID, TicketID: ticketID}
 	if err := fork.describe(ctx, d, &row); err != nil {
-		return made, err
+		return made, projectID, err
 	}
 	if err := insertTask(ctx, q, d, row); err != nil {
-		return made, err
+		return made, projectID, err
 	}
 	if err := fork.copyTo(ctx, made.TaskID, d.Agent); err != nil {
-		return made, err
+		return made, projectID, err
 	}
 	if err := firstContract(ctx, q, d, made.TaskID); err != nil {
-		return made, err
+		return made, projectID, err
 	}
 	if err := addDependencies(ctx, q, d.OrganizationID, made.TaskID, d.DependsOn); err != nil {
-		return made, err
+		return made, projectID, err
 	}
 	if err := claimKey(ctx, q, d, made.TaskID); err != nil {
-		return made, err
+		return made, projectID, err
 	}
-	return made, startTask(ctx, q, d, made.TaskID, projectID)
+	return made, projectID, startTask(ctx, q, d, made.TaskID)
 }
 
-// startTask writes the command start and the due relay row. Admission runs last, because it locks the organization.
-func startTask(ctx context.Context, q *db.Queries, d task.NewTask, taskID, projectID string) error {
+// startTask writes the command start and the due relay row. Admission follows.
+func startTask(ctx context.Context, q *db.Queries, d task.NewTask, taskID string) error {
 	args := object{}
 	if d.Trace != "" { // the workflow continues the trace of the request
 		args.set("traceparent", d.Trace)
@@ -139,10 +141,7 @@ func startTask(ctx context.Context, q *db.Queries, d task.NewTask, taskID, proje
 	}); err != nil {
 		return err
 	}
-	if err := q.MakeRelayDue(ctx, taskID); err != nil {
-		return err
-	}
-	return admit(ctx, q, d.OrganizationID, projectID)
+	return q.MakeRelayDue(ctx, taskID)
 }
 
 // placeTask finds or creates the project and the ticket of a task.

@@ -48,7 +48,10 @@ func (f followUp) create(ctx context.Context) (string, error) {
 	if err := claimKey(ctx, f.q, d, id); err != nil {
 		return "", err
 	}
-	return id, startTask(ctx, f.q, d, id, before.ProjectID)
+	if err := startTask(ctx, f.q, d, id); err != nil {
+		return "", err
+	}
+	return id, admit(ctx, f.q, d.OrganizationID, before.ProjectID)
 }
 
 // draft returns a new task with the settings of the completed one.
