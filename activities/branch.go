@@ -159,9 +159,13 @@ func (a *Activities) pull(ctx context.Context, work task.Work) (scm.PullRequest,
 	if ahead == 0 && work.PullURL == "" {
 		return scm.PullRequest{}, nil
 	}
+	body, err := a.pullText(ctx, host, work)
+	if err != nil {
+		return scm.PullRequest{}, err
+	}
 	pull, err := host.EnsurePull(ctx, repo, scm.PullRequest{
 		Title: pullTitle(a.scrub(work.Title), work.Key),
-		Body:  a.pullText(ctx, host, work),
+		Body:  body,
 		Head:  work.Branch,
 		Base:  work.DefaultBranch,
 	})

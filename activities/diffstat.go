@@ -115,3 +115,14 @@ func (d *diffStat) all() []changedFile {
 	}
 	return append([]changedFile{}, d.files...)
 }
+
+// size returns the number of files, and of added and deleted lines together. known is false if there are more files than are counted.
+func (d *diffStat) size() (files, lines int, known bool) {
+	all := d.all()
+	for _, f := range all {
+		if !f.Link {
+			lines += f.Added + f.Removed
+		}
+	}
+	return len(all), lines, len(all) < maxStatFiles
+}

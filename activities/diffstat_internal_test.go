@@ -43,4 +43,6 @@ index d8d8d8d..0000000
 	require.NoError(t, err)
 	const told = " links to a commit of another repository; its files are not in this branch"
 	require.Equal(t, "- `lib`"+told+"\n- `new lib`"+told+"\n- `text` +1 −0\n- `gone` +0 −1", fileLines(d.all()))
+	files, lines, known := d.size()
+	require.Equal(t, []any{4, 2, true}, []any{files, lines, known}, "the files of a submodule are not in this branch")
 }

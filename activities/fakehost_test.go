@@ -25,7 +25,8 @@ type fakeHost struct {
 	bundleErr  error
 	promoteErr error
 	ahead      int
-	diffOf     string            // base of the newest diff
+	diffOf     string // base of the newest diff
+	diffErr    error
 	branches   map[string]string // by task
 	requests   []scm.BranchRequest
 	begins     map[string]string // commits, by branch
@@ -40,6 +41,9 @@ func (h *fakeHost) For(string, scm.Owner) (scm.Host, error) { return h, nil }
 func (h *fakeHost) Check(context.Context, scm.Repo) error { return h.checkErr }
 func (h *fakeHost) Diff(_ context.Context, _ scm.Repo, base, _ string, w io.Writer) error {
 	h.diffOf = base
+	if h.diffErr != nil {
+		return h.diffErr
+	}
 	_, err := io.WriteString(w, h.diff)
 	return err
 }

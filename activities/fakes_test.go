@@ -69,6 +69,7 @@ type fakeStore struct {
 
 	wait     time.Duration // of an attempt that is to begin
 	story    receipt.PullRequestData
+	sizes    [][2]int      // of changes
 	doubts   []task.Reason // as they were noted
 	troubles []task.Reason // as they were noted
 	adopted  []string      // sandboxes that were listed and orphans

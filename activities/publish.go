@@ -31,8 +31,8 @@ func pullTitle(title, key string) string {
 }
 
 // pullText returns the description of the pull request: request, result and usage. It leaves out what it cannot read,
-// since no pull request may fail for its description.
-func (a *Activities) pullText(ctx context.Context, host scm.Host, work task.Work) string {
+// since no pull request may fail for its description. The size of the change is stored, which is an error if it fails.
+func (a *Activities) pullText(ctx context.Context, host scm.Host, work task.Work) (string, error) {
 	story, err := a.deps.Tasks.Story(ctx, work.OrganizationID, work.TaskID)
 	if err != nil {
 		a.log.WarnContext(ctx, "load task history failed, pull request described without it", slog.String("task_id", work.TaskID), slog.String("error", a.brief(err.Error())))
@@ -44,6 +44,10 @@ func (a *Activities) pullText(ctx context.Context, host scm.Host, work task.Work
 	if err := host.Diff(ctx, scm.Repo(work.Repo), work.Base, work.Branch, &stat); err != nil {
 		a.log.WarnContext(ctx, "read changed files failed, pull request described without them", slog.String("task_id", work.TaskID), slog.String("error", a.brief(err.Error())))
 		stat = diffStat{}
+	} else if files, lines, known := stat.size(); known {
+		if err := a.deps.Tasks.SaveChangeSize(ctx, work.TaskID, files, lines); err != nil {
+			return "", err
+		}
 	}
 	work.Execution.TestCommand, work.Description = a.scrub(work.Execution.TestCommand), a.scrub(work.Description)
 	story = a.scrubbed(story)
@@ -51,7 +55,7 @@ func (a *Activities) pullText(ctx context.Context, host scm.Host, work task.Work
 	for n := range files {
 		files[n].Path, files[n].OldPath = a.scrub(files[n].Path), a.scrub(files[n].OldPath)
 	}
-	return a.scrub(a.pullBody(work, story, files))
+	return a.scrub(a.pullBody(work, story, files)), nil
 }
 
 func (a *Activities) pullBody(work task.Work, story receipt.PullRequestData, files []changedFile) string {

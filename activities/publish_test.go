@@ -20,6 +20,11 @@ func (s *fakeStore) Story(context.Context, string, string) (receipt.PullRequestD
 	return s.story, nil
 }
 
+func (s *fakeStore) SaveChangeSize(_ context.Context, _ string, files, lines int) error {
+	s.sizes = append(s.sizes, [2]int{files, lines})
+	return s.call("save_change_size")
+}
+
 // published opens the pull request of a task and answers its text.
 func published(t *testing.T, b *bench) string {
 	t.Helper()
@@ -55,6 +60,28 @@ func TestPullRequest_DescribesTheTask(t *testing.T) {
 		require.Contains(t, body, want)
 	}
 	require.NotContains(t, body, "<!-- omoi:end", "an agent does not fake the marks")
+	require.Equal(t, [][2]int{{2, 3}}, b.store.sizes, "the size of the change is stored")
+}
+
+// A pull request does not fail for a diff that its Git host does not return: the size stays unknown.
+func TestPullRequest_WithoutADiffHasNoSize(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.git.diffErr = errDown
+	published(t, b)
+	require.Empty(t, b.store.sizes)
+}
+
+// A size that was not stored is stored by the next try.
+func TestOpenPullRequest_SizeIsNotStored(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.git.diff = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-old\n+new\n"
+	b.store.loseAnswerOf("save_change_size")
+	require.Error(t, act(b, b.activities().OpenPullRequest, contract.PullInput{TaskID: taskID}))
+	require.NoError(t, act(b, b.activities().OpenPullRequest, contract.PullInput{TaskID: taskID}))
+	require.Equal(t, [][2]int{{1, 2}, {1, 2}}, b.store.sizes)
+	require.Len(t, b.git.pulls, 1)
 }
 
 func TestPullRequest_NamesFilesExactly(t *testing.T) {

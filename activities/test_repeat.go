@@ -160,13 +160,18 @@ type repeating struct {
 }
 
 // all creates the sandbox and runs the tests. The tests of the base commit go first: those of the work are programs of the agent. The
-// base commit is run only to say whether a failure is older than the work.
+// base commit is run to say whether a failure is older than the work, and of a task of a comparison always, before any of its work.
 func (r *repeating) all(ctx context.Context) error {
 	sides, err := r.prepare(ctx)
 	if err != nil {
 		return err
 	}
 	r.name(sides)
+	if r.work.Compared && sides.Tests > 0 {
+		if err := r.atBase(ctx, sides.Base, r.twice); err != nil {
+			return err
+		}
+	}
 	same := sides.WithBase == sides.Own
 	if !same && sides.Tests > 0 {
 		if r.out.WithBase, r.output, err = r.twice(ctx, sides.WithBase); err != nil || r.out.Why != "" {
@@ -182,12 +187,17 @@ func (r *repeating) all(ctx context.Context) error {
 	case same:
 		r.out.WithBase = r.out.Own
 	}
-	if failed := r.out.WithBase == task.TestFailed || r.out.Own == task.TestFailed || r.out.Own == task.TestNotBuilt; !failed {
+	if failed := r.out.WithBase == task.TestFailed || r.out.Own == task.TestFailed || r.out.Own == task.TestNotBuilt; !failed || r.out.AtBase != "" {
 		return nil
 	}
+	return r.atBase(ctx, sides.Base, r.once)
+}
+
+// atBase runs the tests of the base commit. A setup command that fails there does not count: the work may have changed it.
+func (r *repeating) atBase(ctx context.Context, tree string, run func(context.Context, string) (task.TestResult, string, error)) (err error) {
 	why := r.out.Why
-	r.out.AtBase, _, err = r.once(ctx, sides.Base)
-	r.out.Why = why // the setup command may fail at the base commit
+	r.out.AtBase, _, err = run(ctx, tree)
+	r.out.Why = why
 	return err
 }
 

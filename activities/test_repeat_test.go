@@ -84,6 +84,41 @@ func TestRepeatTests_OnceForACommit(t *testing.T) {
 	require.NotContains(t, string(b.provider.boxes[got.SandboxID].files[agentconfig.ConfigPath]), "v1.key", "the sandbox gets no token")
 }
 
+// Of a task of a comparison, the tests of the base commit are run too, before any work is: tests that pass there show nothing.
+func TestRepeatTests_OfAComparisonTestTheBase(t *testing.T) {
+	t.Parallel()
+	fails := sandbox.ExecResult{ExitCode: 1}
+	for name, c := range map[string]struct {
+		results map[string]sandbox.ExecResult
+		edit    func(*bench)
+		trees   []string
+		atBase  task.TestResult
+		outcome task.TestOutcome
+	}{
+		"fails before":      {map[string]sandbox.ExecResult{"base": fails}, func(*bench) {}, []string{"base", "base", "mixed", "own"}, task.TestFailed, task.TestsGreen},
+		"passes before":     {nil, func(*bench) {}, []string{"base", "mixed", "own"}, task.TestPassed, task.TestsGreen},
+		"fails always":      {map[string]sandbox.ExecResult{"base": fails, "mixed": fails, "own": fails}, func(*bench) {}, []string{"base", "base", "mixed", "mixed", "own", "own"}, task.TestFailed, task.TestsRed},
+		"setup fails":       {map[string]sandbox.ExecResult{"base": {ExitCode: 125}}, func(b *bench) { b.store.work.Setup = "make deps" }, []string{"base", "mixed", "own"}, "", task.TestsGreen},
+		"not of comparison": {map[string]sandbox.ExecResult{"base": fails}, func(b *bench) { b.store.work.Compared = false }, []string{"mixed", "own"}, "", task.TestsGreen},
+	} {
+		b := newBench(t)
+		in := b.repeats(c.results)
+		b.store.work.Compared = true
+		c.edit(b)
+		var trees []string
+		answer := b.provider.onExec
+		b.provider.onExec = func(at *box, args []string) (sandbox.ExecResult, error) {
+			if args[0] == "git" {
+				trees = append(trees, args[len(args)-1])
+			}
+			return answer(at, args)
+		}
+		require.NoError(t, act(b, b.activities().RepeatTests, in), name)
+		require.Equal(t, c.trees, trees, name)
+		require.Equal(t, []any{c.atBase, c.outcome}, []any{b.store.repeats[0].AtBase, b.store.repeats[0].Outcome}, name)
+	}
+}
+
 // A try that fails leaves its sandbox to the cleanup, and the next try has another one.
 func TestRepeatTests_EachTryHasItsOwnSandbox(t *testing.T) {
 	t.Parallel()

@@ -21,7 +21,7 @@ func (a *API) registerComparisons() {
 		status: http.StatusCreated, also: map[int]any{http.StatusOK: client.Comparison{}},
 	})
 	add(tickets.on(accessRead, "GET /{id}/comparison", "get-comparison", "Get a comparison"), a.getComparison, details{
-		more: "Figures of the candidates of the ticket, and a recommendation by fixed rules. 404 if the ticket has fewer than two candidates. " + slowCompare,
+		more: "Figures of the candidates of the ticket, and a recommendation by fixed rules. 404 if the ticket has fewer than two candidates.",
 	})
 }
 
@@ -52,7 +52,7 @@ func (a *API) createComparison(ctx context.Context, in *createComparisonIn) (*ma
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.comparisonOf(ctx, first.TicketID)
+	found, err := a.deps.Comparisons.Comparison(ctx, callerOf(ctx).organization, first.TicketID)
 	if err != nil {
 		return nil, err
 	}

@@ -33,6 +33,7 @@ type Ports struct {
 	Contracts     Contracts
 	Figures       Figures
 	Tickets       Tickets
+	Comparisons   Comparisons
 	Sandboxes     Sandboxes
 	Identities    Identities
 	References    References

@@ -19,6 +19,13 @@ type Comparison struct {
 	Recommendation Recommendation `json:"recommendation" doc:"Which work to take, by fixed rules, and why."`
 }
 
+// Judged returns the comparison with what follows from its candidates.
+func (c Comparison) Judged() Comparison {
+	c.Ended = count(c.Candidates, func(one ComparedTask) bool { return one.Status.Final() }) == len(c.Candidates)
+	c.Budget, c.Recommendation = Whole(c.Candidates), Recommend(c.Candidates)
+	return c
+}
+
 // ComparedTask is one task of a comparison.
 type ComparedTask struct {
 	Name        string             `json:"name" doc:"Agent and model, for example claude:opus; without a model the agent alone."`
@@ -30,8 +37,8 @@ type ComparedTask struct {
 	Branch      *string            `json:"branch_name" doc:"Branch with the work, which stays whatever is recommended. Null: not created."`
 	PullURL     *string            `json:"pull_request_url" doc:"Web address of the pull request. Null: not opened."`
 	Tests       *task.TestRepeat   `json:"test_repeat" doc:"Result of the test command, repeated by omoi on the newest work. Null: none."`
-	Lines       *int               `json:"changed_lines" doc:"Added and deleted lines of the work together. Null: not ended, no work, or not counted."`
-	Files       *int               `json:"changed_files" doc:"Number of files that the work changes. Null: not ended, no work, or not counted."`
+	Lines       *int               `json:"changed_lines" doc:"Added and deleted lines of the work together. Null: not completed, no work, or not counted."`
+	Files       *int               `json:"changed_files" doc:"Number of files that the work changes. Null: not completed, no work, or not counted."`
 	CostUSD     *float64           `json:"cost_usd" doc:"Cost of the models in US dollars, as far as known. Null: unknown."`
 	CostUnknown bool               `json:"cost_unknown" doc:"True: a model without a known price was used, and cost_usd leaves its cost out."`
 	Tokens      float64            `json:"tokens" doc:"Input and output tokens of all models together, as the agent reports."`
@@ -78,30 +85,12 @@ func Unmark(config json.RawMessage) json.RawMessage {
 	return out
 }
 
-// Of returns a candidate without its figures; false: the task is not a candidate.
-func Of(t task.Task) (ComparedTask, bool) {
+// Is reports whether an execution config makes its task a candidate.
+func Is(config json.RawMessage) bool {
 	var all map[string]json.RawMessage // field names of a struct would match in any case
 	var choice *Choice
-	if json.Unmarshal(t.Execution, &all) != nil || json.Unmarshal(all[key], &choice) != nil || choice == nil {
-		return ComparedTask{}, false
-	}
-	name := strings.TrimSuffix(t.Agent+":"+choice.Model, ":")
-	c := ComparedTask{
-		Name: name, TaskID: t.ID, TaskKey: t.Key, Status: t.Status, Blocked: t.Blocked, Group: t.Group,
-		Branch: t.Branch, PullURL: t.PullURL, Budget: t.Budget,
-	}
-	if work := Work(t); work != nil {
-		c.Tests = work.TestRepeat
-	}
-	return c, true
+	return json.Unmarshal(config, &all) == nil && json.Unmarshal(all[key], &choice) == nil && choice != nil
 }
 
-// Work returns the newest attempt with commits of the task; nil: none. Validators leave no work.
-func Work(t task.Task) (work *task.Attempt) {
-	for n, a := range t.Attempts {
-		if a.HeadCommit != nil && a.Kind != "validation" {
-			work = &t.Attempts[n]
-		}
-	}
-	return work
-}
+// Name names the agent and the model of a candidate.
+func Name(agent, model string) string { return strings.TrimSuffix(agent+":"+model, ":") }

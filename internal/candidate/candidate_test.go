@@ -14,7 +14,7 @@ import (
 func ended(id string, outcome task.TestOutcome, lines int, usd float64) candidate.ComparedTask {
 	c := candidate.ComparedTask{Name: "agent-" + id, TaskID: id, TaskKey: "APP-" + id, Status: task.StatusCompleted}
 	if outcome != "" {
-		c.Tests = &task.TestRepeat{Outcome: outcome}
+		c.Tests = &task.TestRepeat{Outcome: outcome, AtBase: task.TestFailed, Command: "make test", Base: "b1"}
 	}
 	if lines >= 0 {
 		c.Lines = &lines
@@ -32,8 +32,11 @@ func with(c candidate.ComparedTask, edit func(*candidate.ComparedTask)) candidat
 
 func TestRecommend(t *testing.T) {
 	t.Parallel()
-	green, red := task.TestsGreen, task.TestsRed
+	green, red, blank := task.TestsGreen, task.TestsRed, task.TestsNotComparable
 	failed := func(c *candidate.ComparedTask) { c.Status = task.StatusFailed }
+	base := func(of candidate.ComparedTask, r task.TestResult) candidate.ComparedTask {
+		return with(of, func(c *candidate.ComparedTask) { c.Tests.AtBase = r })
+	}
 	for name, c := range map[string]struct {
 		all         []candidate.ComparedTask
 		id, by, why string
@@ -42,6 +45,17 @@ func TestRecommend(t *testing.T) {
 		"one waits for a user":   {[]candidate.ComparedTask{ended("1", green, 1, 0), with(ended("2", "", 1, 0), func(c *candidate.ComparedTask) { c.Status = task.StatusPending })}, "", "", "open"},
 		"no tests":               {[]candidate.ComparedTask{ended("1", "", 1, 0), ended("2", "", 2, 1)}, "", "", "untested"},
 		"none passed":            {[]candidate.ComparedTask{ended("1", red, 1, 0), ended("2", task.TestsChangedOnly, 1, 0)}, "", "", "not_passed"},
+		"none is completed":      {[]candidate.ComparedTask{with(ended("1", green, 1, 0), failed), with(ended("2", "", 1, 0), failed)}, "", "", "not_completed"},
+		"one has no result":      {[]candidate.ComparedTask{ended("1", red, 1, 0), ended("2", blank, 1, 0)}, "", "", "untested"},
+		"one is not tested":      {[]candidate.ComparedTask{ended("1", red, 1, 0), ended("2", "", 1, 0)}, "", "", "untested"},
+		"no result beside green": {[]candidate.ComparedTask{ended("1", green, 9, 9), ended("2", blank, 1, 0)}, "1", "tests", ""},
+		"the base passes":        {[]candidate.ComparedTask{base(ended("1", green, 1, 0), task.TestPassed), base(ended("2", red, 1, 0), task.TestPassed)}, "", "", "passed_before"},
+		"the base is flaky":      {[]candidate.ComparedTask{ended("1", green, 1, 0), base(ended("2", green, 2, 0), task.TestFlaky)}, "", "", "passed_before"},
+		"the base is unknown":    {[]candidate.ComparedTask{base(ended("1", green, 1, 0), ""), base(ended("2", green, 2, 0), task.TestTimedOut)}, "", "", "untested"},
+		"the base fails once":    {[]candidate.ComparedTask{base(ended("1", green, 1, 0), ""), base(ended("2", green, 2, 0), task.TestNotBuilt)}, "1", "change", ""},
+		"other commands":         {[]candidate.ComparedTask{ended("1", green, 1, 0), with(ended("2", red, 1, 0), func(c *candidate.ComparedTask) { c.Tests.Command = "true" })}, "", "", "different_tests"},
+		"other base commits":     {[]candidate.ComparedTask{ended("1", green, 1, 0), with(ended("2", green, 2, 0), func(c *candidate.ComparedTask) { c.Tests.Base = "b2" })}, "", "", "different_tests"},
+		"other base of a failed": {[]candidate.ComparedTask{ended("1", green, 1, 0), with(ended("2", red, 2, 0), func(c *candidate.ComparedTask) { failed(c); c.Tests.Base = "b2" })}, "1", "tests", ""},
 		"passed and then failed": {[]candidate.ComparedTask{with(ended("1", green, 1, 0), failed), ended("2", red, 1, 0)}, "", "", "not_passed"},
 		"one passed":             {[]candidate.ComparedTask{ended("1", red, 1, 0), ended("2", green, 500, 9)}, "2", "tests", ""},
 		"the other failed":       {[]candidate.ComparedTask{with(ended("1", "", -1, -1), failed), ended("2", green, 5, 9)}, "2", "tests", ""},
@@ -56,6 +70,8 @@ func TestRecommend(t *testing.T) {
 		require.Equal(t, []string{c.id, c.by, c.why}, []string{got.TaskID, got.By, got.Why}, name)
 		require.NotEmpty(t, got.Message, name)
 	}
+	require.Equal(t, "APP-1 (agent-1): the only completed task that passed the tests that omoi repeated; omoi has no result of tests of 1 task.",
+		candidate.Recommend([]candidate.ComparedTask{ended("1", green, 9, 9), ended("2", blank, 1, 0)}).Message)
 	require.Equal(t, "APP-2 (agent-2): of 2 tasks that passed the tests, the smallest change: 12 lines.",
 		candidate.Recommend([]candidate.ComparedTask{ended("1", green, 30, 1), ended("2", green, 12, 9)}).Message)
 }
@@ -81,33 +97,17 @@ func TestMark_IsReadBackAndNotCopied(t *testing.T) {
 	config, err := candidate.Mark(json.RawMessage(`{"mine":1,"env":{"A":"b"}}`), "opus:1")
 	require.NoError(t, err)
 	require.JSONEq(t, `{"mine":1,"env":{"A":"b","MODEL":"opus:1"},"candidate":{"model":"opus:1"}}`, string(config))
-	c, is := candidate.Of(task.Task{Agent: "claude", Execution: config})
-	require.True(t, is)
-	require.Equal(t, "claude:opus:1", c.Name)
+	require.True(t, candidate.Is(config))
+	require.False(t, candidate.Is(json.RawMessage(`{"Candidate":{}}`)))
+	require.False(t, candidate.Is(json.RawMessage(`{"candidate":null}`)))
+	require.Equal(t, []string{"claude:opus:1", "codex"}, []string{candidate.Name("claude", "opus:1"), candidate.Name("codex", "")})
 	require.JSONEq(t, `{"mine":1,"env":{"A":"b","MODEL":"opus:1"}}`, string(candidate.Unmark(config)))
 	config, err = candidate.Mark(nil, "")
 	require.NoError(t, err)
-	c, is = candidate.Of(task.Task{Agent: "codex", Execution: config})
-	require.Equal(t, [2]any{"codex", true}, [2]any{c.Name, is})
-	_, is = candidate.Of(task.Task{Agent: "codex", Execution: candidate.Unmark(config)})
-	require.False(t, is)
+	require.True(t, candidate.Is(config))
+	require.False(t, candidate.Is(candidate.Unmark(config)))
 	for _, wrong := range []string{`[1]`, `null`, `{"env":[1]}`} {
 		_, err = candidate.Mark(json.RawMessage(wrong), "m")
 		require.Equal(t, task.CodeInvalid, task.CodeOf(err), wrong)
 	}
-}
-
-func TestWork_IsNotThatOfAValidator(t *testing.T) {
-	t.Parallel()
-	a, b := "a", "b"
-	tested := &task.TestRepeat{Outcome: task.TestsGreen}
-	of := task.Task{Execution: json.RawMessage(`{"candidate":{}}`), Attempts: []task.Attempt{
-		{Number: 1, HeadCommit: &a}, {Number: 2, HeadCommit: &b, TestRepeat: tested}, {Number: 3, Kind: "validation", HeadCommit: &b}, {Number: 4},
-	}}
-	require.Equal(t, 2, candidate.Work(of).Number)
-	c, _ := candidate.Of(of)
-	require.Equal(t, tested, c.Tests)
-	of.Attempts = append(of.Attempts, task.Attempt{Number: 5, HeadCommit: &a})
-	c, _ = candidate.Of(of)
-	require.Nil(t, c.Tests, "the tests were not repeated on the newest work")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	apiclient "github.com/omoi-dev/omoi/api/client"
+	"github.com/omoi-dev/omoi/internal/candidate"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -67,6 +68,9 @@ func TestCompare_TestsThenTheChangeDecide(t *testing.T) {
 	require.True(t, got.Ended)
 	bad, wide, good := got.Candidates[0], got.Candidates[1], got.Candidates[2]
 	require.Equal(t, []task.TestOutcome{task.TestsRed, task.TestsGreen, task.TestsGreen}, []task.TestOutcome{bad.Tests.Outcome, wide.Tests.Outcome, good.Tests.Outcome})
+	for _, c := range got.Candidates {
+		require.Equal(t, task.TestFailed, c.Tests.AtBase, "the tests fail before the work")
+	}
 	require.Equal(t, []string{good.TaskID, "change", ""}, []string{got.Recommendation.TaskID, got.Recommendation.By, got.Recommendation.Why})
 	require.Equal(t, []int{2, 1, 52, 2}, []int{*good.Lines, *good.Files, *wide.Lines, *wide.Files})
 	for _, c := range got.Candidates {
@@ -75,6 +79,22 @@ func TestCompare_TestsThenTheChangeDecide(t *testing.T) {
 	require.Contains(t, again.stdout, "Recommendation: "+good.TaskKey+" (scripted:good): of 2 tasks that passed the tests, the smallest change: 2 lines.")
 	other := r.omoi(append(args[:len(args)-1], "scripted:bad,scripted:wide")...)
 	require.NotZero(t, other.code, "the same key with other agents")
+	r.noLeaks()
+}
+
+// TestCompare_TestsThatPassBeforeDecideNothing has a test command that passes without any work.
+func TestCompare_TestsThatPassBeforeDecideNothing(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil).up()
+	config, script := r.compared("sh tests/check.sh || true", byModel)
+	got := r.omoi("run", "make it new", "--repo", r.testedRepo(`{}`), "--provider", "local", "--script", script, "--execution-config", config, "--max-retries", "0",
+		"--compare", "scripted:wide,scripted:good", "--wait")
+	require.Zero(t, got.code, got.stdout+got.stderr)
+	found := r.comparison("compare", "-")
+	for _, c := range found.Candidates {
+		require.Equal(t, []any{task.TestsGreen, task.TestPassed}, []any{c.Tests.Outcome, c.Tests.AtBase})
+	}
+	require.Equal(t, []string{"", candidate.WhyPassedBefore}, []string{found.Recommendation.TaskID, found.Recommendation.Why})
 	r.noLeaks()
 }
 
@@ -89,7 +109,7 @@ func TestCompare_OneBudget(t *testing.T) {
 	require.Equal(t, 5, got.code, got.stdout+got.stderr)
 	found := r.comparison("compare", "-")
 	require.Equal(t, int64(300), found.Budget.Tokens)
-	require.Equal(t, "open", found.Recommendation.Why)
+	require.Equal(t, candidate.WhyOpen, found.Recommendation.Why)
 	used := 0.0
 	for _, c := range found.Candidates {
 		require.Equal(t, task.BlockedBudget, c.Blocked)
@@ -100,6 +120,6 @@ func TestCompare_OneBudget(t *testing.T) {
 		require.Zero(t, r.omoi("cancel", c.TaskKey).code)
 	}
 	found = r.comparison("compare", found.TicketKey)
-	require.Equal(t, "untested", found.Recommendation.Why, "no test decides")
+	require.Equal(t, candidate.WhyNotCompleted, found.Recommendation.Why)
 	r.noLeaks()
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/candidate"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/digest"
 	"github.com/omoi-dev/omoi/internal/event"
@@ -89,6 +90,7 @@ func (s *Store) Work(ctx context.Context, taskID string) (task.Work, error) {
 	if err := json.Unmarshal(t.ExecutionConfig, &work.Execution); err != nil {
 		return task.Work{}, task.Invalid("execution_config", "The task's execution_config cannot be read: %s.", err)
 	}
+	work.Compared = candidate.Is(t.ExecutionConfig)
 	if err := agreed(&work, row); err != nil {
 		return task.Work{}, translate("read the contract of task "+taskID, err)
 	}

@@ -60,6 +60,8 @@ type Work struct {
 	// RepeatTests is the project's setting: omoi repeats the test command at the end of each attempt, each run within TestTimeout.
 	RepeatTests bool
 	TestTimeout time.Duration
+	// Compared reports that the task is one of a comparison, so that omoi also tests the base commit.
+	Compared bool
 	// TestsFixed reports that an accepted task contract says that tests must not change.
 	TestsFixed bool
 	// Feedback is the text for the attempt that starts now; empty for the first.

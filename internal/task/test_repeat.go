@@ -49,7 +49,7 @@ type TestRepeat struct {
 	// Own, WithBase and AtBase are empty if there was no such run.
 	Own       TestResult `json:"own" enum:",passed,failed,flaky,timed_out,not_built" doc:"Result with the tests of the work. Empty: not run."`
 	WithBase  TestResult `json:"with_base_tests" enum:",passed,failed,flaky,timed_out,not_built" doc:"Result of the same code with the tests of the base commit; that of own if the agent changed no test. Empty: not run."`
-	AtBase    TestResult `json:"at_base" enum:",passed,failed,flaky,timed_out,not_built" doc:"Result of the base commit, which is run only after a failure. failed: the failure is not charged to the agent. Empty: not run."`
+	AtBase    TestResult `json:"at_base" enum:",passed,failed,flaky,timed_out,not_built" doc:"Result of the base commit, which is run after a failure, and for each task of a comparison. failed: a failure of the work is not charged to the agent. Empty: not run."`
 	Changed   []string   `json:"changed_tests" nullable:"false" doc:"Files of the test side of the base commit that the agent changed or removed, at most 20."`
 	Added     int        `json:"added_tests" doc:"Number of files of the test side that the agent added; the runs with the tests of the base commit leave them out."`
 	Command   string     `json:"command" doc:"Test command, without secrets."`
@@ -106,7 +106,7 @@ func (r TestRepeat) why() string {
 func (r TestRepeat) Words() string {
 	switch r.Outcome {
 	case TestsGreen:
-		return "Passed with the tests of the base commit and with those of the work."
+		return "Passed with the tests of the base commit and with those of the work" + r.base("; the base commit passes too", "; the base commit fails") + "."
 	case TestsChangedOnly:
 		return "Passed only with the changed tests" + r.changed() + ". With the tests of the base commit the work fails" +
 			r.base("; the base commit passes them", "; the base commit fails them too") + "."

@@ -22,7 +22,7 @@ func (q *Queries) AssignAttempt(ctx context.Context, taskID string, sandboxID st
 }
 
 const attemptForTests = `-- name: AttemptForTests :one
-SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.end_reason, a.reason, a.stop_reason, a.feedback_id, a.head_commit, a.credential, a.restore_from, a.branch_commit, a.tests_sandbox, a.test_repeat, a.takeover, s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.host_bound, s.machine, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
+SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.end_reason, a.reason, a.stop_reason, a.feedback_id, a.head_commit, a.credential, a.restore_from, a.branch_commit, a.tests_sandbox, a.test_repeat, a.takeover, a.changed_files, a.changed_lines, s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.host_bound, s.machine, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
 WHERE a.task_id = $1 AND a.number = $2 AND a.ended_at IS NULL FOR UPDATE OF a
 `
 
@@ -58,6 +58,8 @@ func (q *Queries) AttemptForTests(ctx context.Context, taskID string, number int
 		&i.Attempt.TestsSandbox,
 		&i.Attempt.TestRepeat,
 		&i.Attempt.Takeover,
+		&i.Attempt.ChangedFiles,
+		&i.Attempt.ChangedLines,
 		&i.Sandbox.ID,
 		&i.Sandbox.PartitionMonth,
 		&i.Sandbox.OrganizationID,
@@ -104,7 +106,7 @@ func (q *Queries) AttemptForTests(ctx context.Context, taskID string, number int
 }
 
 const attemptOf = `-- name: AttemptOf :one
-SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.end_reason, a.reason, a.stop_reason, a.feedback_id, a.head_commit, a.credential, a.restore_from, a.branch_commit, a.tests_sandbox, a.test_repeat, a.takeover, s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.host_bound, s.machine, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
+SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.end_reason, a.reason, a.stop_reason, a.feedback_id, a.head_commit, a.credential, a.restore_from, a.branch_commit, a.tests_sandbox, a.test_repeat, a.takeover, a.changed_files, a.changed_lines, s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.host_bound, s.machine, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
 WHERE a.task_id = $1 AND a.run_id = $2 AND a.ordinal = $3
 `
 
@@ -146,6 +148,8 @@ func (q *Queries) AttemptOf(ctx context.Context, arg AttemptOfParams) (AttemptOf
 		&i.Attempt.TestsSandbox,
 		&i.Attempt.TestRepeat,
 		&i.Attempt.Takeover,
+		&i.Attempt.ChangedFiles,
+		&i.Attempt.ChangedLines,
 		&i.Sandbox.ID,
 		&i.Sandbox.PartitionMonth,
 		&i.Sandbox.OrganizationID,
@@ -404,7 +408,7 @@ func (q *Queries) InsertSandbox(ctx context.Context, arg InsertSandboxParams) er
 }
 
 const lastAttempt = `-- name: LastAttempt :one
-SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.end_reason, a.reason, a.stop_reason, a.feedback_id, a.head_commit, a.credential, a.restore_from, a.branch_commit, a.tests_sandbox, a.test_repeat, a.takeover, s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.host_bound, s.machine, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
+SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.end_reason, a.reason, a.stop_reason, a.feedback_id, a.head_commit, a.credential, a.restore_from, a.branch_commit, a.tests_sandbox, a.test_repeat, a.takeover, a.changed_files, a.changed_lines, s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.host_bound, s.machine, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
 WHERE a.task_id = $1 ORDER BY a.number DESC LIMIT 1
 `
 
@@ -439,6 +443,8 @@ func (q *Queries) LastAttempt(ctx context.Context, taskID string) (LastAttemptRo
 		&i.Attempt.TestsSandbox,
 		&i.Attempt.TestRepeat,
 		&i.Attempt.Takeover,
+		&i.Attempt.ChangedFiles,
+		&i.Attempt.ChangedLines,
 		&i.Sandbox.ID,
 		&i.Sandbox.PartitionMonth,
 		&i.Sandbox.OrganizationID,

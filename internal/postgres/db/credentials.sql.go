@@ -382,7 +382,7 @@ func (q *Queries) ResealTaskEnv(ctx context.Context, arg ResealTaskEnvParams) (i
 
 const resumeSuspended = `-- name: ResumeSuspended :exec
 SELECT omoi_add_command(m.id, 'retry', $1::text, $2::text) FROM (
-    SELECT t.id FROM tasks t CROSS JOIN LATERAL (SELECT task_id, number, sandbox_id, kind, run_id, ordinal, started_at, assigned_at, ended_at, outcome, failure_class, end_reason, reason, stop_reason, feedback_id, head_commit, credential, restore_from, branch_commit, tests_sandbox, test_repeat, takeover FROM attempts a WHERE a.task_id = t.id
+    SELECT t.id FROM tasks t CROSS JOIN LATERAL (SELECT task_id, number, sandbox_id, kind, run_id, ordinal, started_at, assigned_at, ended_at, outcome, failure_class, end_reason, reason, stop_reason, feedback_id, head_commit, credential, restore_from, branch_commit, tests_sandbox, test_repeat, takeover, changed_files, changed_lines FROM attempts a WHERE a.task_id = t.id
         ORDER BY a.number DESC LIMIT 1) a
     WHERE t.id = ANY ($3::uuid[]) AND t.status = 'pending' AND t.blocked_reason = 'provider_limit'
         AND t.queued_at IS NULL
@@ -410,7 +410,7 @@ SELECT t.id, t.organization_id, t.user_id, t.project_id, t.agent, t.execution_co
     EXISTS (SELECT FROM credential_cooldowns s WHERE s.organization_id = t.organization_id
         AND s.credential = a.credential
         AND s.proven_at > a.ended_at)::boolean AS proven
-FROM tasks t CROSS JOIN LATERAL (SELECT task_id, number, sandbox_id, kind, run_id, ordinal, started_at, assigned_at, ended_at, outcome, failure_class, end_reason, reason, stop_reason, feedback_id, head_commit, credential, restore_from, branch_commit, tests_sandbox, test_repeat, takeover FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1) a
+FROM tasks t CROSS JOIN LATERAL (SELECT task_id, number, sandbox_id, kind, run_id, ordinal, started_at, assigned_at, ended_at, outcome, failure_class, end_reason, reason, stop_reason, feedback_id, head_commit, credential, restore_from, branch_commit, tests_sandbox, test_repeat, takeover, changed_files, changed_lines FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1) a
 WHERE t.status = 'pending' AND t.blocked_reason = 'provider_limit' AND t.queued_at IS NULL
     AND t.organization_id IN (SELECT c.organization_id FROM credentials c WHERE c.updated_at > now() - interval '1 hour' OR c.kind LIKE '%#_'
         UNION SELECT s.organization_id FROM credential_cooldowns s WHERE s.proven_at IS NOT NULL)

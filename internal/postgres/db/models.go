@@ -121,6 +121,10 @@ type Attempt struct {
 	TestRepeat json.RawMessage
 	// Which credential is used in place of the first one of its owner and kind (task.Takeover). Null: the first one, or none.
 	Takeover json.RawMessage
+	// Number of files that the pull request changed when the work of the attempt was published. Null: not published, or not counted.
+	ChangedFiles *int
+	// Added and deleted lines of these files together. Null: as changed_files.
+	ChangedLines *int
 }
 
 // One frame for WebSocket readers besides sandbox events, under its legacy name, or one change of an entity of which readers make frames (ingest.Frames). Readers read in the order (xid, id), below omoi_bus_bound, so that no row is skipped.

@@ -155,7 +155,7 @@ func (q *Queries) PendingCommands(ctx context.Context, taskIds []string) ([]Comm
 }
 
 const readAttempts = `-- name: ReadAttempts :many
-SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.end_reason, a.reason, a.stop_reason, a.feedback_id, a.head_commit, a.credential, a.restore_from, a.branch_commit, a.tests_sandbox, a.test_repeat, a.takeover, s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.host_bound, s.machine, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown, coalesce((SELECT e.event_data ->> 'checkpoint' FROM sandbox_events e
+SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.end_reason, a.reason, a.stop_reason, a.feedback_id, a.head_commit, a.credential, a.restore_from, a.branch_commit, a.tests_sandbox, a.test_repeat, a.takeover, a.changed_files, a.changed_lines, s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.host_bound, s.machine, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown, coalesce((SELECT e.event_data ->> 'checkpoint' FROM sandbox_events e
     WHERE e.partition_month = s.partition_month AND e.sandbox_id = s.id AND e.sequence <= 50 AND e.event_type = $1::text LIMIT 1), '')::text AS restored_from
 FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
 WHERE a.task_id = $2 ORDER BY a.number
@@ -200,6 +200,8 @@ func (q *Queries) ReadAttempts(ctx context.Context, restored string, taskID stri
 			&i.Attempt.TestsSandbox,
 			&i.Attempt.TestRepeat,
 			&i.Attempt.Takeover,
+			&i.Attempt.ChangedFiles,
+			&i.Attempt.ChangedLines,
 			&i.Sandbox.ID,
 			&i.Sandbox.PartitionMonth,
 			&i.Sandbox.OrganizationID,
