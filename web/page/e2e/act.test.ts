@@ -268,9 +268,13 @@ test("a task that is compared names the others and what is recommended", async (
   });
   const [one, other] = made.candidates;
   await on(`/tasks/${one!.task_key}`, async ({ page }) => {
-    const compared = page.locator(".facts span", { hasText: "compared with" }).first();
-    await expect.poll(() => compared.textContent(), { timeout: 60_000 }).toBe(`compared with ${other!.task_key} (scripted:<b>big</b>) recommendation: None, because omoi repeated no tests of these tasks.`);
-    await compared.getByRole("link").click();
+    const compared = page.locator(".compared"), row = compared.locator("tbody tr").nth(1);
+    await expect.poll(() => compared.locator("summary").textContent(), { timeout: 60_000 })
+      .toBe("Compared with 1 other task. Recommendation: None, because omoi has no result of repeated tests of these tasks.");
+    await compared.locator("summary").click();
+    await expect.poll(() => row.locator("th, td").allTextContents())
+      .toEqual(["scripted:<b>big</b>", other!.task_key, expect.stringContaining("Completed"), "no result", "unknown", expect.any(String), expect.any(String)]);
+    await row.getByRole("link").click();
     await page.waitForURL(`**/tasks/${other!.task_key}`);
   });
 });

@@ -12,6 +12,7 @@ export type Message = Schemas["Message"];
 export type Sandbox = Schemas["Sandbox"];
 export type Problem = Schemas["Problem"];
 export type Project = Schemas["Project"];
+export type ComparedTask = Schemas["ComparedTask"];
 export { OmoiError, unwrap };
 
 async function timed(request: Request): Promise<Response> {

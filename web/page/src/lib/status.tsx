@@ -43,7 +43,7 @@ export function lookOf(word: string): Look {
 }
 
 /** What the server says of a task in one word: that a user must act, else its status, and what holds it back. */
-export function wordOf(task: Task): string {
+export function wordOf(task: Pick<Task, "group" | "status" | "blocked_reason">): string {
   if (task.group === "needs_you") {
     return "waiting";
   }

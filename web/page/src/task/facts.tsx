@@ -11,7 +11,6 @@ import { Pull } from "../lib/pull";
 import { Out, Text } from "../lib/text";
 import type { AttemptLog } from "../stream/store";
 import { Fields } from "../timeline/fields";
-import { Compared } from "./compared";
 
 /** The numbers of a task: signs of life, use against the budget, where its work is. */
 export function Facts({ task, log }: { task: Task; log: AttemptLog }): ReactNode {
@@ -24,7 +23,6 @@ export function Facts({ task, log }: { task: Task; log: AttemptLog }): ReactNode
       <Pull task={task} />
       {final && task.status !== "completed" && <Link to="." search={{ tab: "receipts" }}>where its work is</Link>}
       <span className="aside">agent {task.agent}, sandbox {task.sandbox_id !== null && <><code title={task.sandbox_id}>…{task.sandbox_id.slice(-6)}</code> </>}({task.provider})</span>
-      {task.execution_config.candidate !== undefined && <Compared task={task} />}
       {task.continues !== "" && <span>continues <Link to="/tasks/$id" params={{ id: task.continues }}>{task.continues}</Link></span>}
       {task.continued_by !== "" && <span>continued by <Link to="/tasks/$id" params={{ id: task.continued_by }}>{task.continued_by}</Link></span>}
       {task.forked_from !== null && <span>fork of <Link to="/tasks/$id" params={{ id: task.forked_from.task_key }}>{task.forked_from.task_key}</Link> at {task.forked_from.checkpoint} <Link to="/compare" search={{ a: `${task.forked_from.task_key}:${task.forked_from.checkpoint.split(".")[0]}`, b: `${task.key}:1` }}>compare</Link></span>}

@@ -19,6 +19,7 @@ import { Actions, type Asking } from "./actions";
 import { Change } from "./change";
 import { Composer } from "./composer";
 import { Details } from "./details";
+import { Compared } from "./compared";
 import { Facts } from "./facts";
 import { Work } from "./work";
 import { Question } from "./question";
@@ -114,6 +115,7 @@ function Loaded({ task, id }: { task: Task; id: string }): ReactNode {
           {waits && <p data-change><Change task={task} next={said!.next} /></p>}
         </div>
         <Facts task={task} log={events.log(newest)} />
+        {task.execution_config.candidate !== undefined && <Compared task={task} />}
         {task.attempts.length > 1 && <Attempts task={task} attempt={attempt} />}
         {pinned !== undefined && newest > attempt && newest > began && (
           <p className="notice small">Attempt {newest} started. <Link to="." search={{ ...search, attempt: undefined }} hash="">Show</Link></p>
