@@ -28,6 +28,8 @@ var (
 type handler interface {
 	// take records a notification, or a line that is none of the protocol.
 	take(f *jsonrpc.Frame)
+	// turns returns the number of messages of the model so far.
+	turns() int
 	// asked returns the result of a request, or an error that refuses it. late: the agent may not wait for the answer any more.
 	asked(f *jsonrpc.Frame, late bool) (result any, refused *jsonrpc.Error)
 }
@@ -43,13 +45,20 @@ type conn struct {
 
 	mu    sync.Mutex
 	last  int
-	calls map[string]chan *jsonrpc.Frame // open requests by ID
+	calls map[string]chan reply // open requests by ID
+}
+
+// reply is a response, with the number of messages of the model before it.
+type reply struct {
+	*jsonrpc.Frame
+
+	turn int
 }
 
 // dial starts the agent's program.
 func dial(ctx context.Context, env agent.Env, command proc.Command, to handler) (*conn, error) {
 	ctx, stop := context.WithCancel(ctx)
-	c := &conn{stop: stop, to: to, calls: map[string]chan *jsonrpc.Frame{}}
+	c := &conn{stop: stop, to: to, calls: map[string]chan reply{}}
 	process, err := stdio.Start(ctx, env.Procs, command, true, c.read)
 	if err != nil {
 		stop()
@@ -121,7 +130,7 @@ func (c *conn) answered(f *jsonrpc.Frame) {
 	delete(c.calls, id)
 	c.mu.Unlock()
 	if call != nil {
-		call <- f
+		call <- reply{f, c.to.turns()}
 	}
 }
 
@@ -134,8 +143,8 @@ func (c *conn) send(message map[string]any) error {
 }
 
 // call sends a request. The channel gets the response, if there is one.
-func (c *conn) call(method string, params any) (<-chan *jsonrpc.Frame, error) {
-	done := make(chan *jsonrpc.Frame, 1)
+func (c *conn) call(method string, params any) (<-chan reply, error) {
+	done := make(chan reply, 1)
 	c.mu.Lock()
 	c.last++
 	id := c.last

@@ -51,7 +51,7 @@ func taken(t *testing.T, d Dialect, lines []string) []string {
 	require.NoError(t, err)
 	in := stdio.NewWriter(null)
 	defer in.Drop()
-	c := &conn{Process: &stdio.Process{In: in}, to: handlerOf{r}, calls: map[string]chan *jsonrpc.Frame{}}
+	c := &conn{Process: &stdio.Process{In: in}, to: handlerOf{r}, calls: map[string]chan reply{}}
 	c.read(strings.NewReader(strings.Join(lines, "\n") + "\n"))
 	r.settle(nil, true)
 	return report.all

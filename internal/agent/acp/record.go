@@ -45,6 +45,7 @@ type recorder struct {
 	files    map[string]bool
 	asked    []string // IDs of messages that the model's next message answers
 	answers  []string // IDs of messages that the model's current message answers
+	given    []given  // messages that the agent has taken, until the model's next message
 	stopping bool     // open permissions are refused
 
 	text  strings.Builder // unfinished text of the model
@@ -92,6 +93,7 @@ func (r *recorder) begin() {
 // prompted resets the fields of one turn.
 func (r *recorder) prompted(text string, of []inbox.Message) {
 	r.injected(of)
+	r.accepted(of, r.turns(), asPrompt)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.turn, r.used, r.stopping, r.loading, r.begun, r.last = turnFacts{}, usage{}, false, false, false, uptime.Now()
@@ -202,6 +204,7 @@ func (r *recorder) round() {
 	r.answers, r.asked = append(r.answers, r.asked...), nil
 	r.place.Turn++
 	r.turn.idle++
+	r.prove()
 	r.env.Doing.SetTurn(r.place.Turn)
 	r.watch()
 }

@@ -259,13 +259,7 @@ func TestMessage_DuringTheTurn(t *testing.T) {
 				require.NoError(t, os.WriteFile(filepath.Join(b.dir, "go"), nil, 0o600))
 			}
 			require.Zero(t, wait(), b)
-			var receipts []any
-			for _, e := range b.server.Of("agent.system_message") {
-				if e.Data["subtype"] == "message" {
-					receipts = append(receipts, e.Data["metadata"])
-				}
-			}
-			require.Equal(t, []any{map[string]any{"message_id": "a", "delivered": how}}, receipts)
+			require.Equal(t, []any{map[string]any{"message_id": "a", "delivered": how}}, b.receipts())
 			require.Equal(t, 1, strings.Count(b.heard("1"), "use tabs"), "it is said once")
 			require.Contains(t, b.server.Acks(), "a")
 			require.Empty(t, b.server.Of("agent.message_dropped"))

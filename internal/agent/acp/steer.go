@@ -6,25 +6,31 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent/claude"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
-	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/jsonrpc"
+)
+
+// How a message reached the agent.
+const (
+	inTurn   = "in the turn"
+	asPrompt = "as a prompt"
 )
 
 // delivery is a request with a text, and the messages that the text comes from, if any.
 type delivery struct {
 	messages []inbox.Message
-	steers   bool   // a message to the running turn, as opposed to a prompt
-	how      string // how the messages reach the agent
-	done     <-chan *jsonrpc.Frame
+	by       Steering // how it reaches the running turn; empty: it is the prompt
+	done     <-chan reply
+	turn     int // messages of the model before the answer
 }
 
 // prompt sends a prompt.
-func (t *talk) prompt(text string, of []inbox.Message, how string) {
+func (t *talk) prompt(text string, d delivery) {
 	done, err := t.conn.call("session/prompt", t.said(text, nil))
 	if err != nil {
 		t.Env.Log.Debug("write prompt failed, the end of the program follows")
 	}
-	t.end.open = append(t.end.open, delivery{messages: of, how: how, done: done})
+	d.done = done
+	t.end.open = append(t.end.open, d)
 }
 
 func (t *talk) said(text string, more map[string]any) map[string]any {
@@ -44,7 +50,7 @@ func (t *talk) hear(m inbox.Message) {
 	case how == SteerInject && t.can.Meta.Steering.Supported:
 		t.inject(m)
 	case how == SteerFold:
-		t.prompt(claude.Worded(m), []inbox.Message{m}, "in the turn")
+		t.prompt(claude.Worded(m), delivery{messages: []inbox.Message{m}, by: SteerFold})
 	case how == SteerPull:
 		t.mu.Lock()
 		t.queue = append(t.queue, m)
@@ -65,60 +71,54 @@ func (t *talk) inject(m inbox.Message) {
 		t.Later = append(t.Later, m)
 		return
 	}
-	t.end.open = append(t.end.open, delivery{messages: []inbox.Message{m}, steers: true, how: "in the turn", done: done})
+	t.end.open = append(t.end.open, delivery{messages: []inbox.Message{m}, by: SteerInject, done: done})
 }
 
 // answered takes the answer to an open request of the turn.
-func (t *talk) answered(at int, f *jsonrpc.Frame) {
+func (t *talk) answered(at int, f reply) {
 	end := t.end
 	d := end.open[at]
+	d.turn = f.turn
 	end.open = append(end.open[:at:at], end.open[at+1:]...)
-	switch {
-	case d.steers && (f.Error != nil || jsonrpc.Into[steered](f.Result).Outcome != "injected"):
+	switch a := jsonrpc.Into[answer](f.Result); {
+	case d.by == SteerInject && f.Error == nil && jsonrpc.Into[steered](f.Result).Outcome == "injected":
+		t.rec.accepted(d.messages, d.turn, inTurn)
+	case d.by == SteerInject, d.by == SteerFold && (f.Error != nil || a.Stop == "cancelled"): // no turn runs any more, or the agent refuses
 		t.rec.withdraw(d.messages...)
-		t.Later = append(t.Later, d.messages...) // no turn runs any more, or the agent refuses
-		return
-	case d.steers:
+		t.Later = append(t.Later, d.messages...)
+	case d.by == SteerFold:
+		end.result, end.folded = &a, append(end.folded, d)
 	case f.Error != nil:
-		end.refused = f.Error
+		end.refused, end.first = f.Error, d.turn
 	default:
-		a := jsonrpc.Into[answer](f.Result)
-		end.result = &a
+		end.result, end.first = &a, d.turn
 	}
-	t.used(d.messages, d.how)
 }
 
 type steered struct {
 	Outcome string `json:"outcome"`
 }
 
-// used notes that the agent has messages, and how it got them.
-func (t *talk) used(messages []inbox.Message, how string) {
-	for _, m := range messages {
-		if m.ID != "" {
-			t.Env.Inbox.Used(m.ID)
-			t.rec.delivered(m.ID, how)
-		}
-	}
-}
-
 // unread keeps the messages of the turn that nothing proves to be read for the next turn.
 func (t *talk) unread() {
+	for _, d := range t.end.folded {
+		how := inTurn
+		if d.turn > t.end.first { // a turn of its own
+			how = asPrompt
+		}
+		t.rec.accepted(d.messages, -1, how)
+	}
 	t.mu.Lock()
-	left := t.queue
+	left := append(t.rec.unproven(), t.queue...)
 	t.queue = nil
 	t.mu.Unlock()
-	now := t.rec.now()
-	for at, d := range t.end.open {
-		if at == 0 && !d.steers && now.texts+now.calls > 0 {
-			t.used(d.messages, d.how) // it has begun to answer
-			continue
+	for _, d := range t.end.open {
+		if d.by != "" { // else the recorder has them
+			left = append(left, d.messages...)
 		}
-		left = append(left, d.messages...)
 	}
 	t.end.open = nil
 	t.rec.withdraw(left...)
-	left = slices.DeleteFunc(left, func(m inbox.Message) bool { return m.ID == "" })
 	t.Later = append(left, t.Later...)
 }
 
@@ -149,8 +149,7 @@ func (t *talk) pull() []string {
 	for _, m := range waiting {
 		texts = append(texts, claude.Worded(m))
 	}
-	t.rec.injected(waiting)
-	t.used(waiting, "in the turn")
+	t.rec.pulled(waiting)
 	return texts
 }
 
@@ -175,9 +174,11 @@ func (r *recorder) withdraw(messages ...inbox.Message) {
 	}
 }
 
-// delivered reports how a message reached the agent.
-func (r *recorder) delivered(id, how string) {
+// pulled notes messages that the agent asked for between two messages of the model.
+func (r *recorder) pulled(messages []inbox.Message) {
+	r.injected(messages)
+	r.accepted(messages, r.turns(), inTurn)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.emit(event.AgentSystemMessage, map[string]any{"subtype": "message", "line_type": "omoi_message", "metadata": map[string]any{"message_id": id, "delivered": how}})
+	r.begun = r.begun && len(messages) == 0
 }

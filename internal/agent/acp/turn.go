@@ -25,6 +25,8 @@ const (
 // turn is the end of a turn.
 type turn struct {
 	open        []delivery // requests without an answer; the first one is the prompt
+	first       int        // messages of the model before the answer to the prompt
+	folded      []delivery // answered prompts that were to join the turn
 	result      *answer    // nil: the turn ended without a result
 	refused     *jsonrpc.Error
 	said        string
@@ -53,7 +55,7 @@ func (t *talk) converse(ctx context.Context, text string, of []inbox.Message) er
 	end := t.end
 	t.Env.Doing.SetStatus(reporter.StatusRunning)
 	t.rec.prompted(text, of)
-	t.prompt(text, of, "as a prompt")
+	t.prompt(text, delivery{messages: of})
 	silent, limit := uptime.After(t.Silence), t.Time
 	for !end.done() {
 		select {
@@ -87,7 +89,7 @@ func (t *talk) converse(ctx context.Context, text string, of []inbox.Message) er
 }
 
 // second returns the channel of the second open request; it blocks without one.
-func second(open []delivery) <-chan *jsonrpc.Frame {
+func second(open []delivery) <-chan reply {
 	if len(open) < 2 {
 		return nil
 	}

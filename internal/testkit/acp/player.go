@@ -213,6 +213,9 @@ func (p *Player) pulled() bool {
 		Messages []string `json:"messages"`
 	}
 	_ = json.Unmarshal(p.await().Result, &got)
+	for range got.Messages {
+		p.update(map[string]any{"sessionUpdate": "agent_message_chunk", "content": map[string]any{"type": "text", "text": "As you say."}})
+	}
 	return len(got.Messages) > 0
 }
 
