@@ -55,7 +55,9 @@ while read -r said; do
 	case "$said" in
 	*'"method":"initialize"'*) answer '{"protocolVersion":1,"agentInfo":{"version":"0.61.0"},"agentCapabilities":{"loadSession":true}}';;
 	*'"method":"session/new"'*) answer '{"sessionId":"s1","modes":{"currentModeId":"default","availableModes":[{"id":"yolo"}]}}';;
-	*'"method":"session/set_mode"'*) answer '{}';;
+	*'"method":"session/set_mode"'*)
+		update '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"[MODE_UPDATE] yolo"}}'
+		answer '{}';;
 	*'"method":"session/prompt"'*)
 		update '{"sessionUpdate":"tool_call","toolCallId":"run__1","title":"make","kind":"execute","status":"in_progress"}'
 		echo made > made.txt; git add made.txt; git commit -qm 'Make a file'; git push -q origin HEAD

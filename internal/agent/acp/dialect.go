@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/jsonrpc"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -28,6 +29,8 @@ type Dialect struct {
 	Files func(p Place) map[string]string
 	// Mode is set in each session and read back; empty: the configuration decides.
 	Mode string
+	// ModeOf returns the mode that a message tells in a form of the agent's own; empty: none. Nil: it has no such form.
+	ModeOf func(f *jsonrpc.Frame, u update) string
 	// Steer is how a message reaches a running turn.
 	Steer Steering
 	// Session returns the pattern of the file with a session, and the path for it in another sandbox; nil: a session

@@ -15,13 +15,14 @@ const (
 	fakeSession = "OMOI_FAKE_SESSION"
 	fakeDoes    = "OMOI_FAKE_DOES" // hold, child or die
 	fakeKeeps   = "OMOI_FAKE_KEEPS"
+	fakeMode    = "OMOI_FAKE_MODE"
 )
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(fakeDir); dir != "" {
 		does := os.Getenv(fakeDoes)
 		p := acptest.Player{
-			Agent: os.Getenv(fakeAgent), Session: os.Getenv(fakeSession), Dir: dir, Remember: os.Getenv(fakeKeeps), Model: os.Getenv("OPENAI_BASE_URL"),
+			Agent: os.Getenv(fakeAgent), Session: os.Getenv(fakeSession), Dir: dir, Remember: os.Getenv(fakeKeeps), Mode: os.Getenv(fakeMode), Model: os.Getenv("OPENAI_BASE_URL"),
 			Hold: does == "hold", Child: does == "child", Die: does == "die",
 		}
 		p.Play(os.Stdin, os.Stdout)

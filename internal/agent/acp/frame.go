@@ -41,6 +41,7 @@ type (
 	}
 	modes struct {
 		All []mode `json:"availableModes"` //nolint:tagliatelle // the protocol's name
+		Now string `json:"currentModeId"`  //nolint:tagliatelle // the protocol's name
 	}
 	mode struct {
 		ID string `json:"id"`

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/omoi-dev/omoi/internal/jsonrpc"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -12,10 +13,19 @@ var _ = register(Dialect{
 	Install: "npm install --prefix /usr/local -g @google/gemini-cli@0.61.0", Least: "0.61.0",
 	Environ: geminiEnviron,
 	Mode:    "yolo", Steer: SteerAfter, NextMinute: true,
-	Notice: func(u update) bool { return strings.HasPrefix(u.text(), "[MODE_UPDATE]") },
+	Notice: func(u update) bool { return strings.HasPrefix(u.text(), geminiMode) },
+	ModeOf: func(_ *jsonrpc.Frame, u update) string {
+		if mode, found := strings.CutPrefix(u.text(), geminiMode); found {
+			return strings.TrimSpace(mode)
+		}
+		return ""
+	},
 	// A rate limit is repeated without a word; other errors end the turn.
 	Silence: task.ClassProviderLimit,
 })
+
+// geminiMode begins the text in which Gemini CLI tells a new mode.
+const geminiMode = "[MODE_UPDATE]"
 
 func geminiEnviron(_ Place, vars Vars) (Vars, error) {
 	to := accessOf(vars, "google")

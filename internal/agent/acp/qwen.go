@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 
+	"github.com/omoi-dev/omoi/internal/jsonrpc"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -14,6 +15,12 @@ var _ = register(Dialect{
 	Environ: qwenEnviron,
 	// In its mode auto, another model judges each command.
 	Mode: "yolo", Steer: SteerPull,
+	ModeOf: func(f *jsonrpc.Frame, _ update) string {
+		if f.Method != "qwen/notify/session/mode-update" {
+			return ""
+		}
+		return jsonrpc.Into[update](f.Params).Mode
+	},
 	Files: func(p Place) map[string]string {
 		return map[string]string{filepath.Join(p.Home, ".qwen", "settings.json"): qwenSettings}
 	},

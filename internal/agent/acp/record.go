@@ -117,6 +117,7 @@ func (r *recorder) take(f *jsonrpc.Frame) {
 	u := jsonrpc.Into[struct {
 		Update update `json:"update"`
 	}](f.Params).Update
+	r.mode = cmp.Or(r.modeOf(f, u), r.mode)
 	if r.loading && f.Method == "session/update" && u.Mode == "" && len(u.Options) == 0 {
 		return
 	}
@@ -136,12 +137,25 @@ func (r *recorder) take(f *jsonrpc.Frame) {
 		r.bill(u)
 	case u.Kind == "session_info_update":
 		r.info(u)
-	case u.Kind == "current_mode_update", u.Kind == "config_option_update":
-		r.mode = cmp.Or(u.Mode, modeOf(u.Options), r.mode)
-	case u.Kind == "available_commands_update", u.Kind == "user_message_chunk":
+	case u.Kind == "current_mode_update", u.Kind == "config_option_update", u.Kind == "available_commands_update", u.Kind == "user_message_chunk":
 	default:
 		r.other(f, u.Kind)
 	}
+}
+
+// modeOf returns the mode that a message tells; empty: none.
+func (r *recorder) modeOf(f *jsonrpc.Frame, u update) (mode string) {
+	if r.dialect.ModeOf != nil {
+		mode = r.dialect.ModeOf(f, u)
+	}
+	return cmp.Or(mode, u.Mode, modeOf(u.Options))
+}
+
+// opened notes the mode in which an agent opened a session.
+func (r *recorder) opened(in modes) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mode = in.Now
 }
 
 // other reports a message that has no event of its own, and a line that is none of the protocol.

@@ -157,11 +157,12 @@ func (t *talk) setMode(ctx context.Context, to opened) error {
 	if all := to.Modes.All; len(all) > 0 && !slices.Contains(all, mode{want}) {
 		return t.unopened(fmt.Errorf("it has no mode %s", want))
 	}
+	t.rec.opened(to.Modes)
 	if _, err := t.conn.ask(ctx, "session/set_mode", map[string]any{"sessionId": t.place.SessionID, "modeId": want}, t.Patience); err != nil {
 		return t.unopened(err)
 	}
-	if now := t.rec.now().mode; now != "" && now != want {
-		return t.unopened(fmt.Errorf("its mode is %s instead of %s", now, want))
+	if now := t.rec.now().mode; now != want {
+		return t.unopened(fmt.Errorf("its mode is %q instead of %s", now, want))
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -24,6 +25,7 @@ type Player struct {
 	Die            bool   // be killed at the first tool call
 	Remember       string // file of the session, which a new session creates
 	Model          string // address that is asked at each prompt; empty: none
+	Mode           string // mode that the agent keeps; empty: it takes the one that the client sets; none: it tells no mode
 
 	in     *bufio.Scanner
 	out    io.Writer
@@ -276,7 +278,7 @@ func (p *Player) improvise(m message) {
 			Mode string `json:"modeId"` //nolint:tagliatelle // the protocol's name
 		}
 		_ = json.Unmarshal(m.Params, &set)
-		p.update(map[string]any{"sessionUpdate": "current_mode_update", "currentModeId": set.Mode})
+		p.mode(cmp.Or(p.Mode, set.Mode))
 		p.answer(m, map[string]any{})
 	case "session/prompt":
 		p.prompt = nil
@@ -292,6 +294,19 @@ func (p *Player) improvise(m message) {
 		if m.ID != nil {
 			p.say(map[string]any{"jsonrpc": "2.0", "id": m.ID, "error": map[string]any{"code": -32601, "message": "method not found"}})
 		}
+	}
+}
+
+// mode tells a mode in the form of the agent.
+func (p *Player) mode(mode string) {
+	switch {
+	case mode == "none":
+	case p.Agent == "qwen":
+		p.say(map[string]any{"jsonrpc": "2.0", "method": "qwen/notify/session/mode-update", "params": map[string]any{"v": 1, "sessionId": "s", "currentModeId": mode}})
+	case p.Agent == "gemini":
+		p.update(map[string]any{"sessionUpdate": "agent_message_chunk", "content": map[string]any{"type": "text", "text": "[MODE_UPDATE] " + mode}})
+	default:
+		p.update(map[string]any{"sessionUpdate": "config_option_update", "configOptions": []any{map[string]any{"id": "mode", "currentValue": mode}}})
 	}
 }
 
