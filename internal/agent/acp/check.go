@@ -32,13 +32,17 @@ type Finding struct {
 // Check runs the program at path as omoi runs it, with a model endpoint on this machine that only fails, and reports
 // whether omoi takes each failure for what it is. Check needs no model and no credential.
 func (d Dialect) Check(ctx context.Context, path string, report func(Finding)) {
+	limit := task.ClassProviderLimit
+	if d.Mute {
+		limit = task.ClassInfrastructure
+	}
 	for _, c := range []struct {
 		name string
 		do   func(ctx context.Context) (string, error)
 	}{
 		{"it names its version", func(ctx context.Context) (string, error) { return d.named(ctx, path) }},
 		{"a wrong key (401)", d.meets(path, http.StatusUnauthorized, task.ClassCredentials)},
-		{"a rate limit (429)", d.meets(path, http.StatusTooManyRequests, task.ClassProviderLimit)},
+		{"a rate limit (429)", d.meets(path, http.StatusTooManyRequests, limit)},
 		{"a failing model (500)", d.meets(path, http.StatusInternalServerError, task.ClassInfrastructure)},
 		{"a cancelled turn", d.meets(path, 0, task.ClassNone)},
 	} {

@@ -54,9 +54,9 @@ type Dialect struct {
 	Probe func(ctx context.Context, path string, environ []string) (string, error)
 	// Patience is the time for an answer that needs no model; zero: defaultPatience.
 	Patience time.Duration
-	// Silence is the failure class of a turn in which the agent has not said anything for too long; empty:
-	// infrastructure.
-	Silence task.FailureClass
+	// Mute reports that the agent repeats a rate limit without a word and without an end, so that it looks like an
+	// endpoint that does not answer.
+	Mute bool
 }
 
 // Vars is the environment of a program.

@@ -29,8 +29,7 @@ func (t *talk) Failure() *continuous.Failure {
 	case end.stop == stopLoop:
 		return failed(task.ClassAgentError, stopLoop, fmt.Sprintf("%s was stopped: it sent %d messages in a row without a tool call.", t.Dialect.Title, mostIdle))
 	case end.stop == stopSilent && (end.result == nil || end.result.Stop == "cancelled"): // else only a message has no answer
-		class := cmp.Or(t.Dialect.Silence, task.ClassInfrastructure)
-		return failed(class, "silent", fmt.Sprintf("%s was stopped: it said nothing for %s. It may be repeating a request that the model's provider refuses.", t.Dialect.Title, t.Silence))
+		return failed(quiet(now), "silent", fmt.Sprintf("%s was stopped: it said nothing for %s. It may be repeating a request that the model's provider refuses.", t.Dialect.Title, t.Silence))
 	case end.refused != nil:
 		return t.rejected(end.refused, now)
 	case end.result == nil:
@@ -45,6 +44,15 @@ func failed(class task.FailureClass, kind, text string) *continuous.Failure {
 		reason = "provider_limit"
 	}
 	return &continuous.Failure{Class: class, Kind: kind, Reason: reason, Text: text}
+}
+
+// quiet returns the class of a turn without a word: a rate limit only if the agent has named one, since a limit keeps
+// other tasks from the credential.
+func quiet(now standing) task.FailureClass {
+	if f := now.failure; f != nil && categoryOf(f) == task.ClassProviderLimit || classOf(0, "", now.notice) == task.ClassProviderLimit {
+		return task.ClassProviderLimit
+	}
+	return task.ClassInfrastructure
 }
 
 // rejected returns the failure of a turn that ended with an error.

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/jsonrpc"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 var _ = register(Dialect{
@@ -20,8 +19,6 @@ var _ = register(Dialect{
 		}
 		return ""
 	},
-	// A rate limit is repeated without a word; other errors end the turn.
-	Silence: task.ClassProviderLimit,
 })
 
 // geminiMode begins the text in which Gemini CLI tells a new mode.

@@ -6,7 +6,6 @@ import (
 	"regexp"
 
 	"github.com/omoi-dev/omoi/internal/jsonrpc"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 var _ = register(Dialect{
@@ -28,8 +27,7 @@ var _ = register(Dialect{
 		path = filepath.Join(p.Home, ".qwen", "projects", notWord.ReplaceAllString(p.Work, "-"), "chats", id+".jsonl")
 		return path, path
 	},
-	// A rate limit is repeated without a word and without an end.
-	Silence: task.ClassProviderLimit,
+	Mute: true,
 })
 
 // qwenSettings turn off that Qwen Code adds itself to commits as an author with notes next to them, and that it asks the

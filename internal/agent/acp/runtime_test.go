@@ -198,13 +198,13 @@ func TestFault_EndsInItsClass(t *testing.T) {
 				if fault == "killed" {
 					session, does = "basic", "die"
 				}
-				b := newBench(t, name, session, does)
+				b, want := newBench(t, name, session, does), class
 				switch {
 				case fault == "e429ok":
 				case class == task.ClassAgentError:
 					b.inRepository()
-				case fault == "e429" && (name == "gemini" || name == "qwen"): // repeated without a word
-					b.runtime.Silence = 300 * time.Millisecond
+				case fault == "e429" && name == "qwen": // repeated without a word, as an endpoint that does not answer
+					b.runtime.Silence, want = 300*time.Millisecond, task.ClassInfrastructure
 				case fault == "nologin" && name == "opencode": // it would take a free hosted model
 					maps.DeleteFunc(b.cfg.Env, func(key, _ string) bool { return strings.HasSuffix(key, "_API_KEY") })
 				}
@@ -217,7 +217,7 @@ func TestFault_EndsInItsClass(t *testing.T) {
 				require.Equal(t, 1, code, b)
 				require.Empty(t, b.server.Of("agent.completed"))
 				failed := b.one("agent.error")
-				require.Equal(t, string(class), failed["failure_class"], failed["error"])
+				require.Equal(t, string(want), failed["failure_class"], failed["error"])
 				require.NotEmpty(t, failed["error"])
 			})
 		}
@@ -418,4 +418,17 @@ func (b *bench) silent() {
 	path := filepath.Join(b.dir, "silent")
 	require.NoError(b, os.WriteFile(path, []byte("#!/bin/sh\nexec cat > /dev/null\n"), 0o755))
 	b.cfg.Env[b.runtime.Dialect.Bin()], b.runtime.Patience = path, 200*time.Millisecond
+}
+
+// TestSilence_IsNoRateLimit checks that an endpoint that does not answer keeps no other task from the credential.
+func TestSilence_IsNoRateLimit(t *testing.T) {
+	for name, session := range map[string]string{"gemini": "hung", "qwen": "e429", "copilot": "cancelmodel"} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, name, session, "")
+			b.runtime.Silence = 300 * time.Millisecond
+			require.Equal(t, 1, b.run(), b)
+			failed := b.one("agent.error")
+			require.Equal(t, []any{"infrastructure", "silent"}, []any{failed["failure_class"], failed["error_type"]}, failed)
+		})
+	}
 }
