@@ -3,6 +3,7 @@ package acp
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -37,7 +38,7 @@ type recorder struct {
 
 	mu       sync.Mutex
 	place    *place
-	last     time.Duration // time of the last message, of [uptime.Now]
+	last     time.Duration // time of the last message that shows work, of [uptime.Now]
 	loading  bool          // the agent replays its session
 	mode     string        // mode that the agent reported last
 	unread   int
@@ -109,17 +110,24 @@ func (r *recorder) load(on bool) {
 	r.loading = on
 }
 
+// works are the kinds of messages which show that the agent works. An agent may send others for ever.
+//
+//nolint:gochecknoglobals // constant
+var works = []string{"agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "usage_update"}
+
 // take records a notification.
 func (r *recorder) take(f *jsonrpc.Frame) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.last = uptime.Now()
 	u := jsonrpc.Into[struct {
 		Update update `json:"update"`
 	}](f.Params).Update
 	r.mode = cmp.Or(r.modeOf(f, u), r.mode)
 	if r.loading && f.Method == "session/update" && u.Mode == "" && len(u.Options) == 0 {
 		return
+	}
+	if f.Method == "session/update" && slices.Contains(works, u.Kind) {
+		r.last = uptime.Now()
 	}
 	if u.Kind != "tool_call" && u.Kind != "tool_call_update" {
 		r.useAll()
