@@ -23,6 +23,8 @@ type Branches interface {
 	CheckpointCommits(ctx context.Context, taskID string, id checkpoint.ID) (checkpoint.Commits, error)
 	// SaveBranchCommit records the commit of the branch that a sandbox got.
 	SaveBranchCommit(ctx context.Context, sandboxID, commit string) error
+	// SaveChangeSize stores the number of changed files of a task's pull request, and of its added and deleted lines together.
+	SaveChangeSize(ctx context.Context, taskID string, files, lines int) error
 }
 
 // EnsureBranch finds or creates the branch of the task. A task without a repository has none.

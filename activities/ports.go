@@ -35,8 +35,6 @@ type Tasks interface {
 	EarlierTranscript(ctx context.Context, taskID string, attempt int) (transcript.Info, bool, error)
 	// Story returns how the task was done so far, for its pull request.
 	Story(ctx context.Context, organizationID, taskID string) (receipt.PullRequestData, error)
-	// SaveChangeSize stores the number of changed files of a task's pull request, and of its added and deleted lines together.
-	SaveChangeSize(ctx context.Context, taskID string, files, lines int) error
 	// Unpublished returns the saved commits of the newest attempt whose push failed.
 	Unpublished(ctx context.Context, taskID string) (task.Unpublished, error)
 }

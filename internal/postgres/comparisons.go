@@ -54,7 +54,7 @@ func comparedTask(r db.CandidatesRow, uses []use) candidate.ComparedTask {
 	c := candidate.ComparedTask{
 		Name: candidate.Name(r.Agent, r.Model), TaskID: r.ID, TaskKey: r.Key, Status: task.Status(r.Status), Blocked: task.BlockedReason(r.BlockedReason),
 		Group: groupOf(r.Status, r.BlockedReason, r.AgentWaits), Branch: r.BranchName, PullURL: r.PullRequestUrl,
-		Tests: testRepeat(r.TestRepeat, int(r.Attempt)), Files: r.ChangedFiles, Lines: r.ChangedLines, Budget: spent.Budget,
+		Tests: testRepeat(r.TestRepeat, r.Attempt), Files: r.ChangedFiles, Lines: r.ChangedLines, Budget: spent.Budget,
 		CostUSD: spent.Used.USD, CostUnknown: spent.Used.CostUnknown, Tokens: spent.Used.Tokens, Seconds: spent.Used.WallClockS,
 	}
 	if c.Status != task.StatusCompleted { // the size is that of an earlier end

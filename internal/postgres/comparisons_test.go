@@ -53,7 +53,7 @@ func TestComparison_HasTheFiguresOfTheNewestWork(t *testing.T) {
 	require.NoError(t, w.store.SaveChangeSize(t.Context(), a.id, 3, 40))
 	addAttempt := func(number int, kind, head string) {
 		w.exec(`INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, host_bound, machine, labels)
-			SELECT 'box-' || $2::integer, organization_id, id, $2::integer, 'external', false, false, '{}' FROM tasks WHERE id = $1`, a.id, number)
+			SELECT 'box-' || $2::integer, organization_id, id, $2::integer, 'external', false, 'f', '{}' FROM tasks WHERE id = $1`, a.id, number)
 		w.exec(`INSERT INTO attempts (task_id, number, sandbox_id, run_id, ordinal, kind, head_commit) VALUES ($1, $2::integer, 'box-' || $2::integer, 'run-1', $2::integer + 100, $3, nullif($4, ''))`, a.id, number, kind, head)
 	}
 	addAttempt(2, "validation", "c1")
