@@ -135,7 +135,9 @@ func (s *session) credentialsSet() *cobra.Command {
 			})
 		})
 	cmd.Long = "Set a credential: anthropic, claude_oauth, github, or another model provider. The command asks for the value, or reads it from standard input."
-	cmd.PreRunE = func(_ *cobra.Command, args []string) error { return credential.CheckKind(args[0]) }
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		return cmp.Or(credential.CheckKind(args[0]), checkNumber(cmd, in.Number))
+	}
 	of.flags(cmd)
 	numberFlag(cmd, &in.Number, "`number` of this credential, 1 to 9: while 1 is rate limited, tasks use 2, and so on")
 	cmd.Flags().StringVar(&in.BaseURL, "base-url", "", "`URL` of a compatible endpoint")
@@ -162,11 +164,20 @@ func (s *session) credentialsRemove() *cobra.Command {
 		})
 	of.flags(cmd)
 	numberFlag(cmd, &number, "delete the credential with this `number`")
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return checkNumber(cmd, number) }
 	return cmd
 }
 
 func numberFlag(cmd *cobra.Command, number *int, usage string) {
 	cmd.Flags().IntVar(number, "number", 0, usage+" (default 1)")
+}
+
+// checkNumber refuses --number 0, which the server takes for the default.
+func checkNumber(cmd *cobra.Command, number int) error {
+	if number != 0 || !cmd.Flags().Changed("number") {
+		return nil
+	}
+	return exit.Usagef("invalid value \"0\" of --number: must be 1 to %d. Next: %s --help", credential.MaxNumber, cmd.CommandPath())
 }
 
 func (s *session) credentialsTest() *cobra.Command {
@@ -188,11 +199,11 @@ func (s *session) credentialsTest() *cobra.Command {
 		})
 	cmd.Flags().StringVar(&of.project, "project", "", "test what a task of this `project` would use")
 	cmd.Flags().IntVar(&number, "number", 0, "test the credential with this `number`; needs a kind")
-	cmd.PreRunE = func(_ *cobra.Command, kinds []string) error {
+	cmd.PreRunE = func(cmd *cobra.Command, kinds []string) error {
 		if number != 0 && len(kinds) == 0 {
 			return exit.Usagef("--number needs a kind. Next: omoi credentials test <kind> --number %d", number)
 		}
-		return nil
+		return checkNumber(cmd, number)
 	}
 	return cmd
 }

@@ -102,6 +102,17 @@ func TestCredentialsTest(t *testing.T) {
 	require.Contains(t, f.omoi("credentials", "test", "--project", "app").out, "openai  yours  unreachable")
 }
 
+func TestCredentials_NumbersBeginAtOne(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	for _, verb := range []string{"set", "rm", "test"} {
+		got := f.omoi("credentials", verb, "openai", "--number", "0")
+		require.Equal(t, 2, got.code, verb)
+		require.Contains(t, got.err, `"0" of --number: must be 1 to 9`)
+	}
+	require.Empty(t, f.asked)
+}
+
 func TestCredentials_RemoveAndRotate(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
