@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -167,6 +168,8 @@ func (r runtimes) AgentRuntimes(ctx context.Context, work task.Work) (all []api.
 		case "":
 			if !credential.ReachesModel(known.agent, env) && !credential.ReachesModel(known.agent, work.Execution.Env) {
 				found.Missing = append(found.Missing, fmt.Sprintf("execution_config.credentials names no credential for %s. Next: add %q to it.", known.agent, credential.ForAgent(known.agent)))
+			} else if why := lacksModel(known.agent, env, work.Execution.Env); why != "" {
+				found.Missing = append(found.Missing, why)
 			}
 		case task.CodeNotFound:
 			found.Missing = append(found.Missing, task.MessageOf(err)+".")
@@ -176,6 +179,25 @@ func (r runtimes) AgentRuntimes(ctx context.Context, work task.Work) (all []api.
 		all = append(all, found)
 	}
 	return all, nil
+}
+
+// lacksModel says that an agent needs the name of a model, and neither the credential nor the task has one; empty: all is
+// there.
+func lacksModel(agent string, credential, execution map[string]string) string {
+	d, ok := acp.Of(agent)
+	if !ok || !task.RuntimeOf(agent).ACP {
+		return ""
+	}
+	vars := maps.Clone(execution)
+	if vars == nil {
+		vars = map[string]string{}
+	}
+	maps.Copy(vars, credential)
+	_, err := d.Environ(acp.Place{}, vars)
+	if task.CodeOf(err) != task.CodeInvalid {
+		return ""
+	}
+	return task.MessageOf(err)
 }
 
 // localHosts returns the hosts on which a local sandbox may be created: the hosts that are online, else the host that
@@ -210,5 +232,5 @@ func (r agentRuntime) missingOn(hosts []client.Host) []string {
 	if lack == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("The program %s is missing on %d of %d hosts. Next: omoi doctor on them, or %s and restart omoi.", r.program, lack, len(hosts), r.install)}
+	return []string{fmt.Sprintf("The program %s is missing, too old or not readable on %d of %d hosts. Next: omoi doctor on them, or %s and restart omoi.", r.program, lack, len(hosts), r.install)}
 }

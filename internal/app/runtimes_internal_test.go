@@ -49,7 +49,7 @@ func TestAgentRuntime_WorksWithProgramOnEachHostAndCredential(t *testing.T) {
 	last := has
 	last.Online = false
 	noProgram := func(lack, all int) string {
-		return fmt.Sprintf("The program claude is missing on %d of %d hosts. Next: omoi doctor on them", lack, all)
+		return fmt.Sprintf("The program claude is missing, too old or not readable on %d of %d hosts. Next: omoi doctor on them", lack, all)
 	}
 	gitOnly := task.Execution{Credentials: []string{credential.GitHub}}
 	ownKey := gitOnly
@@ -93,6 +93,35 @@ func TestAgentRuntime_WorksWithProgramOnEachHostAndCredential(t *testing.T) {
 	}
 	_, err := runtimes{knownHosts{has}, login(task.CodeInvalid)}.AgentRuntimes(t.Context(), task.Work{})
 	require.Error(t, err, "a credential that cannot be read is not a missing one")
+}
+
+// keyed has an OpenAI key, and maybe a model for it.
+type keyed struct{ model string }
+
+func (k keyed) ForTask(context.Context, task.Work) (map[string]string, error) {
+	return map[string]string{"OPENAI_API_KEY": "x", "OPENAI_MODEL": k.model}, nil
+}
+
+// TestAgentRuntime_NeedsAModel checks that agents without a default model are refused without the name of one.
+func TestAgentRuntime_NeedsAModel(t *testing.T) {
+	t.Parallel()
+	missing := func(agent, model string, env map[string]string) []string {
+		work := task.Work{Agent: agent, Provider: task.ProviderDocker, Execution: task.Execution{Env: env}}
+		found, err := runtimes{knownHosts{}, keyed{model}}.AgentRuntimes(t.Context(), work)
+		require.NoError(t, err)
+		require.Len(t, found, 1)
+		return found[0].Missing
+	}
+	for agent, needs := range map[string]bool{"qwen": true, "opencode": true, "copilot": true, "codex": false} {
+		if lacks := missing(agent, "", nil); needs {
+			require.Len(t, lacks, 1, agent)
+			require.Contains(t, lacks[0], "no model is named. Next: omoi credentials set open")
+		} else {
+			require.Empty(t, lacks, agent)
+		}
+		require.Empty(t, missing(agent, "m", nil), agent)
+		require.Empty(t, missing(agent, "", map[string]string{"MODEL": "m"}), agent)
+	}
 }
 
 // withClaude returns a configuration with a program that prints this version, below a folder with this mode.
