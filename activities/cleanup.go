@@ -79,6 +79,7 @@ func (a *Activities) DeleteSandbox(ctx context.Context, in contract.SandboxRef) 
 	}
 	a.noteUnseen(ctx, p)
 	a.keepLog(ctx, p)
+	a.discard(ctx, p)
 	if err = p.provider.Delete(ctx, p.labels); err == nil || absent(err) {
 		return nil
 	}
@@ -120,6 +121,37 @@ func (a *Activities) keepLog(ctx context.Context, p place) {
 	defer stop()
 	if err := a.deps.Logs.Keep(within, p.provider, p.labels); err != nil {
 		a.log.WarnContext(ctx, "store sandbox log failed, deletion continues", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(err.Error())))
+	}
+}
+
+// discardPatience limits what omoi-agent does to delete what an agent has stored outside of its sandbox.
+const discardPatience = 90 * time.Second
+
+// discard makes omoi-agent delete what the agent has stored outside of its sandbox. What remains is an event of the sandbox, and does not
+// delay the deletion further.
+func (a *Activities) discard(ctx context.Context, p place) {
+	if !p.exec() || p.row.TaskID == "" || p.row.StartedAt == nil && p.row.Head == 0 {
+		return
+	}
+	within, stop := context.WithTimeout(ctx, discardPatience)
+	defer stop()
+	work, err := a.deps.Tasks.Work(within, p.row.TaskID)
+	if err == nil && !task.RuntimeOf(work.Agent).Discards {
+		return
+	}
+	if err == nil {
+		err = a.halt(within, p) // a running agent would store more
+	}
+	if err == nil && a.pulled(p.row) {
+		r := a.newPullRelay(p)
+		defer r.post.Wait()
+		defer r.carry(within)()
+	}
+	if err == nil {
+		err = p.afterwards(within, "discard", discardPatience)
+	}
+	if err != nil {
+		a.log.WarnContext(ctx, "discard what the agent stored outside of the sandbox failed, deletion continues", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(err.Error())))
 	}
 }
 

@@ -2,6 +2,7 @@ package activities_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -141,6 +142,26 @@ func TestDeleteSandbox_StoresTheLogFirst(t *testing.T) {
 	}
 }
 
+// What an agent has stored outside of its sandbox is deleted before the sandbox, by omoi-agent in it, and delays the deletion only for a while.
+func TestDeleteSandbox_DiscardsFirst(t *testing.T) {
+	t.Parallel()
+	for agent, discards := range map[string]bool{"openhands": true, task.AgentScripted: false} {
+		for _, fails := range []error{nil, errDown} {
+			b := newBench(t)
+			b.store.work.Agent = agent
+			b.running()
+			had := false
+			b.provider.onExec = func(at *box, args []string) (sandbox.ExecResult, error) {
+				had = args[1] == "discard" && at.agent == sandbox.StateGone
+				return sandbox.ExecResult{}, fails
+			}
+			require.NoError(t, act(b, b.activities().DeleteSandbox, b.ref()))
+			require.Equal(t, discards, had, agent)
+			require.Empty(t, b.provider.boxes)
+		}
+	}
+}
+
 func TestDeleteSandbox_LeavesForeignSandboxes(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -149,8 +170,16 @@ func TestDeleteSandbox_LeavesForeignSandboxes(t *testing.T) {
 	require.Len(t, b.provider.boxes, 1)
 }
 
+// Place implements [sandbox.Placed].
+func (p *fakeProvider) Place(context.Context) (string, error) { return p.at, nil }
+
 // Reaches implements [sandbox.Placed].
-func (p *fakeProvider) Reaches(context.Context, string) error { return p.moved }
+func (p *fakeProvider) Reaches(_ context.Context, id string) error {
+	if p.at != "" && !strings.HasPrefix(id, p.at) {
+		return errDown
+	}
+	return p.moved
+}
 
 func TestVerifyDeleted_UnknownIsNeverGone(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package activities_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -209,6 +210,10 @@ func (s *fakeStore) change(id, call string, f func(*task.Sandbox)) error {
 
 func (s *fakeStore) SandboxCreating(_ context.Context, id, transport string) error {
 	return s.change(id, "creating", func(r *task.Sandbox) { r.State, r.Transport = task.SandboxCreating, transport })
+}
+
+func (s *fakeStore) SandboxPlaced(_ context.Context, id, providerID string) error {
+	return s.change(id, "placed", func(r *task.Sandbox) { r.ProviderID = cmp.Or(r.ProviderID, providerID) })
 }
 
 func (s *fakeStore) SandboxSeen(_ context.Context, id, providerID string, since time.Time) error {
@@ -449,6 +454,7 @@ type fakeProvider struct {
 	unended  error                                                   // answer of every Stop
 	lateList bool                                                    // what it lists is gone
 	moved    error                                                   // answer of Reaches
+	at       string                                                  // answer of Place; sandboxes are in one place only
 	onExec   func(b *box, args []string) (sandbox.ExecResult, error) // answers Exec
 	onWrite  func(path string) error
 }

@@ -67,6 +67,8 @@ type Ledger interface {
 	RanOut(ctx context.Context, taskID string, before int) (int, error)
 	// SandboxCreating records that a create call starts, and the transport of the sandbox's agent; see [task.Sandbox].
 	SandboxCreating(ctx context.Context, sandboxID, transport string) error
+	// SandboxPlaced records the provider ID of a sandbox that is still to be created, unless one is recorded.
+	SandboxPlaced(ctx context.Context, sandboxID, providerID string) error
 	SandboxRunning(ctx context.Context, sandboxID string, made sandbox.Sandbox) error
 	// SandboxSeen records that a sandbox exists although no create call was confirmed, or although an absence check had
 	// succeeded. since is zero if the provider reports no creation time.

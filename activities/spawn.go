@@ -78,11 +78,32 @@ func (a *Activities) ensure(ctx context.Context, p place) (sandbox.Sandbox, erro
 	if err != nil {
 		return sandbox.Sandbox{}, err
 	}
+	if err := a.located(ctx, p); err != nil {
+		return sandbox.Sandbox{}, err
+	}
 	made, err := p.provider.Ensure(ctx, want)
 	if grown {
 		made.Isolation = append(slices.Clip(made.Isolation), larger(made))
 	}
 	return made, ofHost(err)
+}
+
+// located records where a sandbox will be, before it is created there: if the answer is lost, the next try may run on a worker with another
+// place, which must not create a second one.
+func (a *Activities) located(ctx context.Context, p place) error {
+	at, ok := p.provider.(sandbox.Placed)
+	if !ok || p.row.ProviderID != "" {
+		return nil
+	}
+	where, err := at.Place(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.deps.Ledger.SandboxPlaced(ctx, p.row.ID, where); err != nil {
+		return ofSandbox(fmt.Errorf("record place of sandbox: %w", err))
+	}
+	_, err = a.here(ctx, p.row.ID) // a try on another worker may have recorded its place first
+	return err
 }
 
 func larger(made sandbox.Sandbox) string {

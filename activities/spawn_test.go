@@ -34,6 +34,24 @@ func TestEnsureSandbox_AdoptsItsOwnAfterALostAnswer(t *testing.T) {
 	}
 }
 
+// A create whose answer was lost is not repeated in another place, where it would make a second sandbox.
+func TestEnsureSandbox_StaysInItsPlace(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.provider.at = "here/"
+	b.provider.loseAnswerOf("ensure")
+	refused(t, act(b, b.activities().EnsureSandbox, b.ref()))
+	require.Equal(t, "here/", b.store.rows[boxID].ProviderID)
+	first := b.provider.boxes
+	b.provider.at, b.provider.boxes = "there/", map[string]*box{}
+	app, _ := refused(t, act(b, b.activities().EnsureSandbox, b.ref()))
+	require.False(t, app.NonRetryable())
+	require.Empty(t, b.provider.boxes)
+	b.provider.at, b.provider.boxes = "here/", first
+	require.NoError(t, act(b, b.activities().EnsureSandbox, b.ref()))
+	require.Len(t, b.provider.boxes, 1)
+}
+
 func TestEnsureSandbox_DoesNotAdoptAForeignSandbox(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

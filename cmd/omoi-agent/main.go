@@ -42,6 +42,7 @@ const usage = `omoi-agent runs a coding agent inside a sandbox of omoi.
   omoi-agent collect --config PATH   collect the work; prints one JSON object
   omoi-agent flush --config PATH     send the remaining events of an ended agent
   omoi-agent checkpoint --config PATH   take the checkpoint of an agent that ended without one
+  omoi-agent discard --config PATH   delete what an ended agent has stored outside of its sandbox
   omoi-agent hook --dir DIR          check a tool call, which standard input has; exit code 2: refused
   omoi-agent tests --config PATH     check out work whose tests are repeated; prints one JSON object
   omoi-agent probe --dir DIR         inspect the agent's spool; prints one JSON object
@@ -82,6 +83,8 @@ func start(args []string, out, errs io.Writer) int {
 		return withConfig(args[1:], errs, func(cfg agentconfig.Config, errs io.Writer) int {
 			return afterwards("checkpoint", agent.KeepCheckpoint, cfg, errs)
 		})
+	case "discard":
+		return withConfig(args[1:], errs, discard)
 	case "hook":
 		return checkCall(args[1:], errs)
 	case "tests":
@@ -239,6 +242,24 @@ func connectOpenHands(args []string, errs io.Writer) int {
 	bridge.Main(args[1])
 	return 0
 }
+
+// discard deletes what an ended agent has stored outside of its sandbox. What remains is an event, also if the sandbox is deleted then.
+func discard(cfg agentconfig.Config, errs io.Writer) int {
+	err := bridge.Discard(context.Background(), cfg.Env, cmp.Or(cfg.Env["SANDBOX_ID"], cfg.SandboxID))
+	if err == nil {
+		return 0
+	}
+	said := redact.New(cfg.Token, cfg.Env).Text(err.Error())
+	_, _ = fmt.Fprintf(errs, "omoi-agent: discard: %s\n", said)
+	return max(exitFailed, afterwards("discard", func(ctx context.Context, cfg agentconfig.Config, deps agent.Deps) error {
+		ctx, cancel := context.WithTimeout(ctx, noteTime)
+		defer cancel()
+		return agent.Note(ctx, cfg, deps, map[string]any{"subtype": "not_discarded", "line_type": "omoi_discard", "metadata": said})
+	}, cfg, errs))
+}
+
+// noteTime is the time for the event of discard to reach the API.
+const noteTime = 10 * time.Second
 
 func tests(cfg agentconfig.Config, out, errs io.Writer) int {
 	ctx, cancel := context.WithTimeout(context.Background(), collectTime)

@@ -55,8 +55,13 @@ func commandBox(t *testing.T, does string) *box {
 // openhandsBox returns a sandbox whose agent is a conversation of a fake OpenHands server.
 func openhandsBox(t *testing.T, script func(*openhandstest.Turn)) *box {
 	t.Helper()
+	return openhandsBoxAt(t, openhandstest.NewFake(t, script))
+}
+
+func openhandsBoxAt(t *testing.T, f *openhandstest.Fake) *box {
+	t.Helper()
 	b := newBox(t, "")
-	b.cfg.Runtime, b.cfg.Env = "openhands", openhandstest.NewFake(t, script).Vars()
+	b.cfg.Runtime, b.cfg.Env = "openhands", f.Vars()
 	b.cfg.Env[wantsNoCommit], b.cfg.Env["HOME"] = "false", t.TempDir()
 	return b
 }

@@ -77,6 +77,14 @@ func KeepCheckpoint(ctx context.Context, cfg agentconfig.Config, deps Deps) erro
 	return afterwards(ctx, cfg, deps, func(s *session) error { return s.endCheckpoints(ctx) })
 }
 
+// Note sends a system message of an agent that has ended, after its events as [Flush] does.
+func Note(ctx context.Context, cfg agentconfig.Config, deps Deps, data map[string]any) error {
+	return afterwards(ctx, cfg, deps, func(s *session) error {
+		s.report.Emit(event.AgentSystemMessage, data)
+		return s.report.Flush(ctx)
+	})
+}
+
 // afterwards sends the events of an ended agent, then calls do while further events are sent.
 func afterwards(ctx context.Context, cfg agentconfig.Config, deps Deps, do func(*session) error) error {
 	s, done, err := open(withDefaults(cfg), deps)

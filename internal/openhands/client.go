@@ -5,8 +5,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -70,7 +72,7 @@ type call struct {
 	keyless      bool
 }
 
-// ask sends a request and decodes the answer into out; nil: the answer is dropped.
+// ask sends a request and decodes the answer into out.
 func (c *Client) ask(ctx context.Context, q call, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(q.timeout, readTimeout))
 	defer cancel()
@@ -83,13 +85,22 @@ func (c *Client) ask(ctx context.Context, q call, out any) error {
 	if err != nil {
 		return unreached(q, err)
 	}
-	if out == nil {
-		return nil
-	}
 	if err := json.Unmarshal(body, out); err != nil {
 		return task.Errorf(task.CodeUnavailable, "The OpenHands server gave an unreadable answer to %s %s.", q.method, q.path).WithCause(err)
 	}
 	return nil
+}
+
+// do sends a request whose answer says only that the work is done. A success that does not say so is that of a proxy.
+func (c *Client) do(ctx context.Context, q call) error {
+	var done struct {
+		Success bool `json:"success"`
+	}
+	err := c.ask(ctx, q, &done)
+	if err == nil && !done.Success {
+		err = task.Errorf(task.CodeUnavailable, "The OpenHands server does not confirm %s %s.", q.method, q.path)
+	}
+	return err
 }
 
 // send sends a request. The caller closes the body of a success.
@@ -139,6 +150,12 @@ func (c *Client) request(ctx context.Context, q call) (*http.Request, error) {
 // unreached is the error of a request without an answer.
 func unreached(q call, err error) error {
 	return task.Errorf(task.CodeUnavailable, "The OpenHands server gave no answer to %s %s.", q.method, q.path).WithCause(err)
+}
+
+// NotSent reports whether a request has not reached the server at all, so that a repetition is no second one.
+func NotSent(err error) bool {
+	failed, ok := errors.AsType[*net.OpError](err)
+	return ok && failed.Op == "dial"
 }
 
 // refused is the error of an answer with an error status.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // Names of tools.
@@ -105,9 +107,9 @@ func (c *Client) Get(ctx context.Context, id string) (now Conversation, err erro
 // Say adds a user's message. The server runs the conversation then, if it does not yet; [task.CodeExhausted]: the message is saved and the
 // conversation does not run. A repeated message is another message: see [Client.Heard].
 func (c *Client) Say(ctx context.Context, id, text string) error {
-	return c.ask(ctx, call{method: http.MethodPost, path: conversation(id) + "/events", timeout: slowTimeout, body: map[string]any{
+	return c.do(ctx, call{method: http.MethodPost, path: conversation(id) + "/events", timeout: slowTimeout, body: map[string]any{
 		"role": "user", "content": []any{map[string]any{"type": "text", "text": text}}, "run": true,
-	}}, nil)
+	}})
 }
 
 // Heard reports whether a user's message with a text is in the conversation.
@@ -121,7 +123,7 @@ func (c *Client) Heard(ctx context.Context, id, text string) (bool, error) {
 
 // Run runs a conversation that has stopped. A running one is a success. Without any message, Run would start the model.
 func (c *Client) Run(ctx context.Context, id string) error {
-	err := c.ask(ctx, call{method: http.MethodPost, path: conversation(id) + "/run", timeout: slowTimeout}, nil)
+	err := c.do(ctx, call{method: http.MethodPost, path: conversation(id) + "/run", timeout: slowTimeout})
 	if task.CodeOf(err) == task.CodeConflict {
 		return nil
 	}
@@ -130,14 +132,57 @@ func (c *Client) Run(ctx context.Context, id string) error {
 
 // Interrupt stops the tool or the request to the model that runs.
 func (c *Client) Interrupt(ctx context.Context, id string) error {
-	return c.ask(ctx, call{method: http.MethodPost, path: conversation(id) + "/interrupt", timeout: slowTimeout}, nil)
+	return c.do(ctx, call{method: http.MethodPost, path: conversation(id) + "/interrupt", timeout: slowTimeout})
 }
 
 // Delete deletes a conversation, but not its folder. One that does not exist is a success.
 func (c *Client) Delete(ctx context.Context, id string) error {
-	err := c.ask(ctx, call{method: http.MethodDelete, path: conversation(id), timeout: slowTimeout}, nil)
+	err := c.do(ctx, call{method: http.MethodDelete, path: conversation(id), timeout: slowTimeout})
 	if task.CodeOf(err) == task.CodeNotFound {
 		return nil
+	}
+	return err
+}
+
+// Discard deletes a conversation with what it runs, and reads back that it is gone. Discard repeats that until ctx ends while the server
+// gives no answer.
+func (c *Client) Discard(ctx context.Context, id string) error {
+	for {
+		err := c.discard(ctx, id)
+		switch task.CodeOf(err) {
+		case task.CodeUnavailable, task.CodeExhausted, task.CodeConflict:
+		default: // also nil
+			return err
+		}
+		if wait.For(ctx, discardEvery) != nil {
+			return err
+		}
+	}
+}
+
+// Times of [Client.Discard].
+const (
+	discardEvery = time.Second
+	restartWait  = time.Minute // after its start, a server may not know yet what it has stored
+)
+
+func (c *Client) discard(ctx context.Context, id string) error {
+	if task.CodeOf(c.Interrupt(ctx, id)) == task.CodeNotFound {
+		info, err := c.Info(ctx)
+		if err == nil && info.Uptime < restartWait.Seconds() {
+			err = task.Errorf(task.CodeUnavailable, "The OpenHands server has started a moment ago, and may not have read its conversations.")
+		}
+		return err
+	}
+	if err := c.Delete(ctx, id); err != nil { // also of a conversation that could not be interrupted
+		return err
+	}
+	_, err := c.Get(ctx, id)
+	switch task.CodeOf(err) {
+	case task.CodeNotFound:
+		return nil
+	case "":
+		return task.Errorf(task.CodeUnavailable, "The OpenHands server still has the conversation.")
 	}
 	return err
 }

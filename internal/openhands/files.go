@@ -41,9 +41,9 @@ func (c *Client) Upload(ctx context.Context, file string, from io.Reader, timeou
 		_ = w.CloseWithError(err)
 	}()
 	defer func() { _ = body.Close() }()
-	return c.ask(ctx, call{
+	return c.do(ctx, call{
 		method: http.MethodPost, path: "/api/file/upload", query: url.Values{"path": {file}}, raw: body, media: form.FormDataContentType(), timeout: timeout,
-	}, nil)
+	})
 }
 
 // Download opens a file of the server's machine. The caller closes it. A server that sends nothing for readTimeout ends the download.

@@ -35,6 +35,14 @@ func (c *Client) Info(ctx context.Context) (info Info, err error) {
 
 // Check returns an error if omoi cannot use the server: its version, its parts, its tools, or its key.
 func (c *Client) Check(ctx context.Context) (Info, error) {
+	info, err := c.check(ctx)
+	if task.CodeOf(err) == task.CodeNotFound { // a route, as opposed to a conversation
+		err = task.Errorf(task.CodeUnavailable, "No OpenHands server answers at %s.", c.base).WithCause(err)
+	}
+	return info, err
+}
+
+func (c *Client) check(ctx context.Context) (Info, error) {
 	info, err := c.Info(ctx)
 	if err != nil {
 		return info, err
@@ -52,8 +60,8 @@ func (c *Client) Check(ctx context.Context) (Info, error) {
 
 // checkKey returns an error if the server does not accept the key, or accepts requests without one.
 func (c *Client) checkKey(ctx context.Context) error {
-	count := call{method: http.MethodGet, path: "/api/conversations/count"}
-	if err := c.ask(ctx, count, nil); err != nil {
+	count, number := call{method: http.MethodGet, path: "/api/conversations/count"}, 0
+	if err := c.ask(ctx, count, &number); err != nil {
 		if task.CodeOf(err) == task.CodeUnauthorized {
 			return task.Errorf(task.CodeUnauthorized, "The OpenHands server at %s does not accept the key. Next: set WORKSPACE_REMOTE_API_KEY to a key of its session_api_keys.", c.base).WithCause(err)
 		}
@@ -63,7 +71,7 @@ func (c *Client) checkKey(ctx context.Context) error {
 		return nil
 	}
 	count.keyless = true
-	switch err := c.ask(ctx, count, nil); {
+	switch err := c.ask(ctx, count, &number); {
 	case err == nil:
 		return task.Errorf(task.CodeForbidden, "The OpenHands server at %s answers without a key, so anyone who reaches it can run commands on it. Next: start it with OH_SESSION_API_KEYS_0.", c.base)
 	case task.CodeOf(err) != task.CodeUnauthorized:
@@ -74,12 +82,12 @@ func (c *Client) checkKey(ctx context.Context) error {
 
 // Alive returns nil if the server answers an authenticated request: it answers /ready also when its conversations hang.
 func (c *Client) Alive(ctx context.Context) error {
-	return c.ask(ctx, call{method: http.MethodGet, path: "/api/conversations/count"}, nil)
+	return c.ask(ctx, call{method: http.MethodGet, path: "/api/conversations/count"}, new(int))
 }
 
 // Ready returns nil if the server has started.
 func (c *Client) Ready(ctx context.Context) error {
-	return c.ask(ctx, call{method: http.MethodGet, path: "/ready", keyless: true}, nil)
+	return c.ask(ctx, call{method: http.MethodGet, path: "/ready", keyless: true}, &struct{}{})
 }
 
 // CheckVersions returns an error if a server is older than [Tested], or if its parts have several versions.

@@ -28,6 +28,12 @@ func (s *Store) SandboxCreating(ctx context.Context, sandboxID, transport string
 	return s.forward(ctx, "record that sandbox "+sandboxID+" is being made", sandboxID, rows, err)
 }
 
+// SandboxPlaced records the provider ID of a sandbox that is still to be created, unless one is recorded.
+func (s *Store) SandboxPlaced(ctx context.Context, sandboxID, providerID string) error {
+	rows, err := s.q.SandboxPlaced(ctx, providerID, sandboxID)
+	return s.forward(ctx, "record the place of sandbox "+sandboxID, sandboxID, rows, err)
+}
+
 // SandboxRunning records the sandbox that the provider created. [task.CodeGone] if its deletion has begun.
 func (s *Store) SandboxRunning(ctx context.Context, sandboxID string, made sandbox.Sandbox) error {
 	rows, err := s.q.SandboxRunning(ctx, db.SandboxRunningParams{

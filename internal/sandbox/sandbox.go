@@ -161,6 +161,8 @@ type Readier interface {
 
 // Placed is a provider whose configuration may come to name another place, where its sandboxes would seem to be gone.
 type Placed interface {
+	// Place returns the provider ID of a sandbox that is still to be created in the place that is configured now: it names that place only.
+	Place(ctx context.Context) (providerID string, err error)
 	// Reaches returns an error if the place that is configured now is not that of the sandbox with a provider ID.
 	Reaches(ctx context.Context, providerID string) error
 }

@@ -34,6 +34,8 @@ type RuntimeSpec struct {
 	Hooked bool
 	// SurvivesInterrupt reports that the agent continues after an interrupt with what the message says.
 	SurvivesInterrupt bool
+	// Discards reports that the agent may have stored something outside of its sandbox, which omoi-agent deletes before the sandbox.
+	Discards bool
 	// SelfConnecting reports that omoi starts no agent program: the agent runs elsewhere and connects itself.
 	SelfConnecting bool
 }
@@ -49,7 +51,7 @@ var Runtimes = []RuntimeSpec{
 	{Name: "opencode", ACP: true, NeedsModel: true, SurvivesInterrupt: true, Credential: "openrouter", Access: []string{"OPENROUTER", "ANTHROPIC", "OPENAI", "GOOGLE"}},
 	{Name: "qwen", ACP: true, NeedsModel: true, SurvivesInterrupt: true, Credential: "openai", Access: []string{"OPENAI", "OPENROUTER"}},
 	{Name: "copilot", ACP: true, NeedsModel: true, SurvivesInterrupt: true, Credential: "github_copilot", Access: []string{"GITHUB_COPILOT", "COPILOT_PROVIDER", "OPENAI", "ANTHROPIC"}},
-	{Name: "openhands", ACP: true, NeedsModel: true, SurvivesInterrupt: true, Credential: "anthropic", Access: []string{"LLM", "ANTHROPIC", "OPENAI", "OPENROUTER", "GOOGLE"}},
+	{Name: "openhands", ACP: true, Discards: true, NeedsModel: true, SurvivesInterrupt: true, Credential: "anthropic", Access: []string{"LLM", "ANTHROPIC", "OPENAI", "OPENROUTER", "GOOGLE"}},
 	{Name: AgentScripted, Input: InputScript},
 	{Name: AgentCommand, Input: InputCommand, Hooked: true},
 	{Name: AgentExternal, SelfConnecting: true},

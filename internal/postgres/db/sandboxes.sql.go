@@ -410,6 +410,19 @@ func (q *Queries) SandboxLost(ctx context.Context, id string) (int64, error) {
 	return result.RowsAffected(), nil
 }
 
+const sandboxPlaced = `-- name: SandboxPlaced :execrows
+UPDATE sandboxes SET provider_id = coalesce(provider_id, nullif($1::text, ''))
+WHERE id = $2 AND state IN ('intended', 'creating', 'running')
+`
+
+func (q *Queries) SandboxPlaced(ctx context.Context, providerID string, iD string) (int64, error) {
+	result, err := q.db.Exec(ctx, sandboxPlaced, providerID, iD)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const sandboxRunning = `-- name: SandboxRunning :execrows
 UPDATE sandboxes SET state = 'running', provider_id = nullif($1::text, ''), isolation = $2,
     adopted_at = CASE WHEN $3::boolean THEN coalesce(adopted_at, now()) ELSE adopted_at END,

@@ -5,6 +5,10 @@ FROM sandboxes s WHERE s.id = @id;
 -- name: SandboxCreating :execrows
 UPDATE sandboxes SET state = 'creating', transport = @transport WHERE id = @id AND state IN ('intended', 'creating');
 
+-- name: SandboxPlaced :execrows
+UPDATE sandboxes SET provider_id = coalesce(provider_id, nullif(@provider_id::text, ''))
+WHERE id = @id AND state IN ('intended', 'creating', 'running');
+
 -- name: SandboxRunning :execrows
 -- SandboxRunning stores the creation time of the provider, bounded by the intent and now; without one, the time of the
 -- first response. The creation time also fixes the price.

@@ -79,7 +79,7 @@ func (e *execution) begin(ctx context.Context, labels sandbox.Labels, cmd sandbo
 		return err
 	}
 	file := path.Join(e.run, "request")
-	if err := e.p.to.Upload(ctx, file, strings.NewReader(text), uploadTimeout); err != nil {
+	if err := e.p.upload(ctx, file, strings.NewReader(text)); err != nil {
 		return err
 	}
 	_, err = e.p.run(ctx, e.p.begins(at)+"setsid "+shellcmd.Line(at.program, "place", file)+" </dev/null >/dev/null 2>&1 &", callTimeout)
@@ -116,7 +116,7 @@ func (e *execution) more(ctx context.Context, out, errs int64) (place.Answer, er
 	if err != nil || got.Out+got.Errs == 0 {
 		return got, err
 	}
-	news, err := e.p.to.Download(ctx, file)
+	news, err := e.p.download(ctx, file)
 	if err != nil {
 		return got, err
 	}
@@ -145,7 +145,7 @@ func (e *execution) feed(ctx context.Context) {
 	for at := 0; ; {
 		n, err := in.Read(piece)
 		if n > 0 {
-			if e.p.to.Upload(ctx, path.Join(e.run, strconv.Itoa(at)), bytes.NewReader(piece[:n]), uploadTimeout) != nil {
+			if e.p.upload(ctx, path.Join(e.run, strconv.Itoa(at)), bytes.NewReader(piece[:n])) != nil {
 				return
 			}
 			at++

@@ -50,7 +50,7 @@ func (p *Provider) callAt(ctx context.Context, ask place.Request) (a place.Answe
 	from := " <<'OMOI'\n" + text + "\nOMOI\n"
 	if len(ask.Command.Env) > 0 || len(text) > maxInline {
 		file := p.newFile()
-		if err := p.to.Upload(ctx, file, strings.NewReader(text), uploadTimeout); err != nil {
+		if err := p.upload(ctx, file, strings.NewReader(text)); err != nil {
 			p.drop(ctx, file)
 			return a, at, err
 		}
@@ -87,15 +87,34 @@ func (p *Provider) run(ctx context.Context, script string, timeout time.Duration
 	switch {
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("run a command on the OpenHands server: %w", ctx.Err())
-	case task.CodeOf(err) == task.CodeUnauthorized, err == nil && out.ExitCode == 0:
-		return out.Stdout, err
-	case err != nil: // also what refuses the request itself says nothing about a sandbox
-		return "", task.Errorf(task.CodeUnavailable, "%s", task.MessageOf(err)).WithCause(err)
+	case err != nil:
+		return "", ofServer(err)
+	case out.ExitCode == 0:
+		return out.Stdout, nil
 	}
 	if out.ExitCode == noProgram {
 		p.forget()
 	}
 	return "", task.Errorf(task.CodeUnavailable, "A command on the OpenHands server ended with exit code %d: %s", out.ExitCode, textcut.First(out.Stderr, 500))
+}
+
+// ofServer returns an error of a route of the server, which says nothing about a sandbox or a file in it, whatever its code.
+func ofServer(err error) error {
+	if code := task.CodeOf(err); err == nil || code == task.CodeUnauthorized || code == task.CodeUnavailable {
+		return err
+	}
+	return task.Errorf(task.CodeUnavailable, "%s", task.MessageOf(err)).WithCause(err)
+}
+
+// upload writes a file on the server's machine.
+func (p *Provider) upload(ctx context.Context, file string, from io.Reader) error {
+	return ofServer(p.to.Upload(ctx, file, from, uploadTimeout))
+}
+
+// download opens a file of the server's machine.
+func (p *Provider) download(ctx context.Context, file string) (io.ReadCloser, error) {
+	body, err := p.to.Download(ctx, file)
+	return body, ofServer(err)
 }
 
 // newFile returns the path of a new file, in a folder that only the server's user may enter.
@@ -130,13 +149,30 @@ type machine struct {
 // idFile is the file with the ID of the machine.
 func (p *Provider) idFile() string { return path.Join(p.cfg.Dir, "id") }
 
-// installed returns the machine with omoi-agent, which it puts there if it is not.
+// installed returns the machine with omoi-agent, which it puts there if it is not. Calls that come at once share the installation, and each
+// waits for it no longer than its ctx.
 func (p *Provider) installed(ctx context.Context) (machine, error) {
+	if known := p.remembered(); known.program != "" {
+		return known, nil
+	}
+	done := p.installs.DoChan("", func() (any, error) { return p.furnish(context.WithoutCancel(ctx)) }) // each request has a timeout
+	select {
+	case <-ctx.Done():
+		return machine{}, fmt.Errorf("install omoi-agent on the OpenHands server: %w", ctx.Err())
+	case got := <-done:
+		at, _ := got.Val.(machine)
+		return at, got.Err
+	}
+}
+
+func (p *Provider) remembered() machine {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.known.program != "" {
-		return p.known, nil
-	}
+	return p.known
+}
+
+// furnish puts omoi-agent on the machine.
+func (p *Provider) furnish(ctx context.Context) (machine, error) {
 	arch, id, err := p.prepare(ctx)
 	if err != nil {
 		return machine{}, err
@@ -154,6 +190,8 @@ func (p *Provider) installed(ctx context.Context) (machine, error) {
 			return machine{}, err
 		}
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.known = machine{id, name}
 	return p.known, nil
 }
@@ -200,7 +238,7 @@ func (p *Provider) read(arch string) (program []byte, name string, err error) {
 // install uploads omoi-agent, and then gives it its name.
 func (p *Provider) install(ctx context.Context, name string, program []byte) error {
 	file := p.newFile()
-	if err := p.to.Upload(ctx, file, bytes.NewReader(program), uploadTimeout); err != nil {
+	if err := p.upload(ctx, file, bytes.NewReader(program)); err != nil {
 		return err
 	}
 	quoted := shellcmd.Line(file)

@@ -2,12 +2,15 @@ package openhands
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"path"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"github.com/omoi-dev/omoi/internal/openhands"
 	"github.com/omoi-dev/omoi/internal/sandbox"
@@ -34,6 +37,8 @@ type Provider struct {
 	cfg Config
 	to  *openhands.Client // nil: no server is configured
 	log *slog.Logger
+
+	installs singleflight.Group
 
 	mu    sync.Mutex
 	known machine // zero: not known yet
@@ -96,8 +101,12 @@ func (p *Provider) Ensure(ctx context.Context, spec sandbox.Spec) (sandbox.Sandb
 	if err := p.Ready(); err != nil {
 		return sandbox.Sandbox{}, err
 	}
-	if _, err := p.to.Check(ctx); err != nil {
+	switch _, err := p.to.Check(ctx); task.CodeOf(err) {
+	case "":
+	case task.CodeInvalid, task.CodeForbidden: // omoi cannot use this server
 		return sandbox.Sandbox{}, err
+	default:
+		return sandbox.Sandbox{}, ofServer(err)
 	}
 	a, at, err := p.callAt(ctx, place.Request{Method: place.Ensure, Spec: spec})
 	a.Box.ProviderID = at.named(a.Box.ProviderID)
@@ -110,6 +119,15 @@ func (m machine) named(id string) string {
 		return ""
 	}
 	return m.id + "/" + id
+}
+
+// Place implements [sandbox.Placed].
+func (p *Provider) Place(ctx context.Context) (string, error) {
+	at, err := p.installed(ctx)
+	if err != nil {
+		return "", err
+	}
+	return at.id + "/", nil
 }
 
 // Reaches implements [sandbox.Placed]: another server may be configured now, or its machine be another one.
@@ -190,7 +208,7 @@ func (p *Provider) WriteFile(ctx context.Context, labels sandbox.Labels, name st
 		return err
 	}
 	file := p.newFile()
-	if err := p.to.Upload(ctx, file, r, uploadTimeout); err != nil {
+	if err := p.upload(ctx, file, r); err != nil {
 		p.remove(ctx, file)
 		return err
 	}
@@ -211,23 +229,34 @@ func (p *Provider) Log(ctx context.Context, labels sandbox.Labels, offset int64)
 // content downloads what a request reads.
 func (p *Provider) content(ctx context.Context, ask place.Request) (io.ReadCloser, error) {
 	ask.File = p.newFile()
-	if _, err := p.call(ctx, ask); err != nil {
+	stored, err := p.call(ctx, ask)
+	if err != nil {
 		return nil, err
 	}
 	done := func() { p.remove(context.WithoutCancel(ctx), ask.File) }
-	body, err := p.to.Download(ctx, ask.File)
+	body, err := p.download(ctx, ask.File)
 	if err != nil {
 		done()
 		return nil, err
 	}
-	return &download{ReadCloser: body, done: done}, nil
+	return &download{ReadCloser: body, left: stored.Out, done: done}, nil
 }
 
 // download removes its file when it is closed.
 type download struct {
 	io.ReadCloser
 
+	left int64 // bytes until the end
 	done func()
+}
+
+// Read returns an error at the end of another content than the file's: a proxy may answer with a text of its own.
+func (d *download) Read(to []byte) (int, error) {
+	n, err := d.ReadCloser.Read(to)
+	if d.left -= int64(n); d.left < 0 || errors.Is(err, io.EOF) && d.left > 0 {
+		return n, task.Errorf(task.CodeUnavailable, "The OpenHands server gave another content than that of the file.")
+	}
+	return n, err
 }
 
 func (d *download) Close() error {

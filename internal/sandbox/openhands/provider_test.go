@@ -1,6 +1,7 @@
 package openhands_test
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
@@ -49,6 +50,57 @@ func TestReaches_OnlyThePlaceOfTheSandbox(t *testing.T) {
 	seen, _ = p.Inspect(t.Context(), made.Labels)
 	require.Equal(t, sandbox.StateUnknown, seen.State, "the machine was made anew behind the same address")
 	require.Equal(t, task.CodeUnavailable, task.CodeOf(p.Reaches(t.Context(), made.ProviderID)))
+}
+
+// A server that does not answer blocks no caller beyond its ctx.
+func TestInstall_BlocksNoOther(t *testing.T) {
+	t.Parallel()
+	s := onFake(t)
+	asked, release := make(chan struct{}, 10), make(chan struct{})
+	slow := s.through(t, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if strings.HasPrefix(r.URL.Path, "/api/bash/") {
+			asked <- struct{}{}
+			<-release
+		}
+		next.ServeHTTP(w, r)
+	})
+	p := s.at(t, slow)
+	first := make(chan error, 1)
+	go func() { _, err := p.List(t.Context(), "i"); first <- err }()
+	<-asked
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := p.List(ended, "i")
+	require.ErrorIs(t, err, context.Canceled)
+	close(release)
+	require.NoError(t, <-first)
+}
+
+// through returns the address of a proxy of the server.
+func (s *shared) through(t *testing.T, do func(w http.ResponseWriter, r *http.Request, next http.Handler)) string {
+	t.Helper()
+	to, err := url.Parse(s.url)
+	require.NoError(t, err)
+	next := httputil.NewSingleHostReverseProxy(to)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { do(w, r, next) }))
+	t.Cleanup(proxy.Close)
+	return proxy.URL
+}
+
+// A sandbox is created only in the place that was recorded for it.
+func TestPlace_IsThatOfTheSandbox(t *testing.T) {
+	t.Parallel()
+	s := onFake(t)
+	p := s.at(t, s.url)
+	where, err := p.Place(t.Context())
+	require.NoError(t, err)
+	made, err := p.Ensure(t.Context(), newSpec())
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(made.ProviderID, where))
+	require.NoError(t, p.Reaches(t.Context(), where))
+	other := onFake(t)
+	require.Equal(t, task.CodeUnavailable, task.CodeOf(other.at(t, other.url).Reaches(t.Context(), where)))
+	require.NoError(t, p.Delete(t.Context(), made.Labels))
 }
 
 // A call whose answer is an error leaves no request with secrets on the machine.

@@ -93,9 +93,9 @@ func (r Request) at(ctx context.Context, p *local.Provider) (a Answer, err error
 	case WriteFile:
 		err = r.write(ctx, p)
 	case ReadFile:
-		err = r.store(p.ReadFile(ctx, r.Labels, r.Path))
+		a.Out, err = r.store(p.ReadFile(ctx, r.Labels, r.Path))
 	case Log:
-		err = r.store(p.Log(ctx, r.Labels, r.Offset))
+		a.Out, err = r.store(p.Log(ctx, r.Labels, r.Offset))
 	case Attach:
 		err = r.attach(ctx, p)
 	default:
@@ -118,24 +118,24 @@ func (r Request) write(ctx context.Context, p *local.Provider) error {
 	return p.WriteFile(ctx, r.Labels, r.Path, r.Mode, from)
 }
 
-// store writes what is read to the file of the request; without one, it is not wanted.
-func (r Request) store(from io.ReadCloser, err error) error {
+// store writes what is read to the file of the request, and returns its size; without such a file, it is not wanted.
+func (r Request) store(from io.ReadCloser, err error) (size int64, _ error) {
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { _ = from.Close() }()
 	if r.File == "" {
-		return nil
+		return 0, nil
 	}
 	to, err := os.OpenFile(r.File, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err == nil {
-		_, err = io.Copy(to, from)
+		size, err = io.Copy(to, from)
 		err = errors.Join(err, to.Close())
 	}
 	if err != nil {
-		return task.Errorf(task.CodeUnavailable, "the content cannot be stored").WithCause(err)
+		return 0, task.Errorf(task.CodeUnavailable, "the content cannot be stored").WithCause(err)
 	}
-	return nil
+	return size, nil
 }
 
 // Paths returns the folders of a sandbox, as the local provider has them.

@@ -32,6 +32,30 @@ type Fault struct {
 	Drop   bool // the work is done, and its answer is lost
 	Save   bool // a message is saved and not started
 	Hang   bool // there is no answer until the client gives up
+	Cut    bool // the connection ends before the work
+	Other  bool // a proxy answers with a page of its own, and a success
+}
+
+// Play plays a fault, and reports whether the request is answered; else next does the work.
+func (f Fault) Play(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
+	switch {
+	case f.Hang:
+		_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection is not seen
+		<-r.Context().Done()
+	case f.Cut:
+		panic(http.ErrAbortHandler)
+	case f.Other:
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, "<html><body>Please log in.</body></html>")
+	case f.Status != 0:
+		answer(w, f.Status, map[string]any{"detail": "a fault"})
+	case f.Drop:
+		next.ServeHTTP(httptest.NewRecorder(), r)
+		panic(http.ErrAbortHandler)
+	default:
+		return false
+	}
+	return true
 }
 
 // NewFake starts a server that ends with the test. script plays a run of a conversation.
@@ -66,6 +90,9 @@ func (f *Fake) Forget() {
 	clear(f.talks)
 }
 
+// Has reports whether a conversation exists.
+func (f *Fake) Has(id string) bool { return f.talk(id) != nil }
+
 // Said returns the texts of the user in all conversations.
 func (f *Fake) Said() (all []string) {
 	f.mu.Lock()
@@ -80,7 +107,7 @@ func (f *Fake) Said() (all []string) {
 func known(mux *http.ServeMux) {
 	mux.HandleFunc("GET /server_info", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, map[string]any{
-			"version": openhands.Tested, "sdk_version": openhands.Tested, "tools_version": openhands.Tested, "usable_tools": []string{"terminal", "file_editor"},
+			"version": openhands.Tested, "sdk_version": openhands.Tested, "tools_version": openhands.Tested, "usable_tools": []string{"terminal", "file_editor"}, "uptime": 3600,
 		})
 	})
 	mux.HandleFunc("GET /api/conversations/count", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, 1) })
@@ -120,21 +147,13 @@ func (f *Fake) serve(mux http.Handler, w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	fault := f.Fault(r)
-	switch {
-	case fault.Hang:
-		_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection is not seen
-		<-r.Context().Done()
-	case fault.Status != 0:
-		answer(w, fault.Status, map[string]any{"detail": "a fault"})
-	case fault.Drop:
-		mux.ServeHTTP(httptest.NewRecorder(), r)
-		panic(http.ErrAbortHandler)
-	case fault.Save:
-		r.Header.Set("X-Fake-Save", "1")
-		mux.ServeHTTP(w, r)
-	default:
-		mux.ServeHTTP(w, r)
+	if fault.Play(w, r, mux) {
+		return
 	}
+	if fault.Save {
+		r.Header.Set("X-Fake-Save", "1")
+	}
+	mux.ServeHTTP(w, r)
 }
 
 func (f *Fake) create(w http.ResponseWriter, r *http.Request) {
