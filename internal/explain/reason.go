@@ -44,6 +44,7 @@ func sentences() map[task.ReasonCode]func(task.Reason) string {
 		task.ReasonTakeover:            always("waiting for another credential of the same owner to take over"),
 		task.ReasonLimitReset:          func(r task.Reason) string { return "waiting until " + until(r) + ", when that limit resets" },
 		task.ReasonLimitUnknown:        limitUnknown,
+		task.ReasonServerFull:          func(r task.Reason) string { return "waiting until " + until(r) + " for room on its OpenHands server" },
 		task.ReasonEarlierSandbox:      earlierSandbox,
 		task.ReasonUnverifiedLimit:     unverified,
 		task.ReasonNoHost:              noHost,

@@ -41,6 +41,7 @@ func TestReason_RendersEveryCode(t *testing.T) {
 		task.ReasonTakeover:           "waiting for another credential of the same owner to take over",
 		task.ReasonLimitReset:         "waiting until 2026-03-04 05:06:07 UTC, when that limit resets",
 		task.ReasonLimitUnknown:       "waiting until 2026-03-04 05:06:07 UTC, since the provider did not say when that limit resets",
+		task.ReasonServerFull:         "waiting until 2026-03-04 05:06:07 UTC for room on its OpenHands server",
 		task.ReasonEarlierSandbox:     "the sandbox of attempt 3 is not verified deleted; the next attempt starts when it is, or 1m30s after the end of attempt 3",
 		task.ReasonUnverifiedLimit: "20 of the docker sandboxes are not verified deleted, the limit is 2; 12 on host a; 8 on host b, which is offline " +
 			"(start its worker again, or mark the host as lost: omoi host list)",

@@ -38,6 +38,19 @@ func TestRateLimit_TaskNamesReset(t *testing.T) {
 	require.NotEqual(t, task.ReasonLimitReset, w.waits(a.id).Code, "admission holds the task now")
 }
 
+// A full OpenHands server is no limit of the credential, which other tasks go on using.
+func TestServerFull_StartsNoCooldown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(5), onOneKey)
+	live := w.running(a)
+	w.event(live.SandboxID, "agent.error", `{"failure_class": "provider_limit", "reason_code": "server_full"}`)
+	w.suspendedOnLimit(a, live, 4)
+	require.Equal(t, task.ReasonServerFull, w.waits(a.id).Code)
+	require.WithinDuration(t, time.Now(), *w.waits(a.id).Until, time.Hour)
+	require.Zero(t, count(t, w.pool, `SELECT count(*) FROM credential_cooldowns`))
+}
+
 func TestCooldown_ReplacedCredentialResumesTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})

@@ -145,6 +145,11 @@ func (w world) hitsWall(a asked, live contract.LiveAttempt, ordinal int64) {
 func (w world) meetsLimit(a asked, live contract.LiveAttempt, ordinal int64, resets time.Duration) {
 	w.t.Helper()
 	w.event(live.SandboxID, "agent.error", fmt.Sprintf(`{"failure_class": "provider_limit", "reset_at": %d}`, time.Now().Add(resets).Unix()))
+	w.suspendedOnLimit(a, live, ordinal)
+}
+
+func (w world) suspendedOnLimit(a asked, live contract.LiveAttempt, ordinal int64) {
+	w.t.Helper()
 	w.write(a, contract.Projection{
 		Ordinal: ordinal, Status: task.StatusPending, Blocked: task.BlockedProviderLimit, Class: task.ClassProviderLimit, ReleaseSlot: true,
 		Ended: &contract.AttemptEnd{Number: live.Number, Outcome: "suspended", Class: task.ClassProviderLimit},

@@ -33,7 +33,11 @@ func (w *projecting) startCooldown(ctx context.Context) error {
 	if err != nil || !found && w.last.Attempt.AssignedAt == nil {
 		return err // nil: no agent ran, so the Git host set the limit
 	}
-	reset, pause := digest.ResetAt(event.Read[event.End](data), time.Now()), w.cfg.Settings.LimitWait
+	end, pause := event.Read[event.End](data), w.cfg.Settings.LimitWait
+	if end.ReasonCode == string(task.ReasonServerFull) { // no limit of a credential
+		return w.noteFull(ctx, time.Now().Add(pause))
+	}
+	reset := digest.ResetAt(end, time.Now())
 	name := w.last.Attempt.Credential
 	if name == "" { // an attempt of an older build
 		var chosen credential.Choice
@@ -47,6 +51,14 @@ func (w *projecting) startCooldown(ctx context.Context) error {
 		return err
 	}
 	return w.noteCooldown(ctx, name, reset, pause)
+}
+
+// noteFull records in the task when omoi tries the server again.
+func (w *projecting) noteFull(ctx context.Context, until time.Time) error {
+	if w.p.Blocked != task.BlockedProviderLimit || w.queued() {
+		return nil
+	}
+	return w.q.NoteCooldown(ctx, task.Reason{Code: task.ReasonServerFull, Until: &until}.Stored(), w.row.ID)
 }
 
 // holdOthers starts the cooldown of a named credential.

@@ -28,6 +28,7 @@ const (
 	ReasonTakeover           ReasonCode = "credential_takeover"      // the task itself reached the limit; another credential takes over when it is not limited
 	ReasonLimitReset         ReasonCode = "limit_reset"              // the task itself reached the limit, which resets at Until
 	ReasonLimitUnknown       ReasonCode = "limit_reset_unknown"      // the model provider named no time: omoi retries at Until
+	ReasonServerFull         ReasonCode = "server_full"              // the OpenHands server runs as many conversations as it allows: omoi retries at Until
 )
 
 // What an admitted task waits for.

@@ -13,6 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/jsonrpc"
+	"github.com/omoi-dev/omoi/internal/openhands/bridge"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -39,11 +40,14 @@ func (t *talk) Failure() *continuous.Failure {
 }
 
 func failed(class task.FailureClass, kind, text string) *continuous.Failure {
-	reason := "error"
+	reason, code := "error", task.ReasonCode("")
 	if class == task.ClassProviderLimit {
 		reason = "provider_limit"
 	}
-	return &continuous.Failure{Class: class, Kind: kind, Reason: reason, Text: text}
+	if kind == bridge.Full {
+		code = task.ReasonServerFull
+	}
+	return &continuous.Failure{Class: class, Kind: kind, Reason: reason, Code: code, Text: text}
 }
 
 // quiet returns the class of a turn without a word: a rate limit only if the agent has named one, since a limit keeps
@@ -89,7 +93,7 @@ func (t *talk) ended(a *answer, now standing) *continuous.Failure {
 // categoryOf returns the class of a typed failure; empty: it says none.
 func categoryOf(f *sessionFailure) task.FailureClass {
 	switch f.Category {
-	case "limit":
+	case "limit", bridge.Full:
 		return task.ClassProviderLimit
 	case "auth", "authentication":
 		return task.ClassCredentials

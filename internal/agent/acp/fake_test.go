@@ -1,10 +1,14 @@
 package acp_test
 
 import (
+	"context"
 	"os"
 	"testing"
+	"time"
 
+	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
+	"github.com/omoi-dev/omoi/internal/openhands/bridge"
 	acptest "github.com/omoi-dev/omoi/internal/testkit/acp"
 )
 
@@ -26,6 +30,10 @@ func TestMain(m *testing.M) {
 			Hold: does == "hold", Child: does == "child", Die: does == "die",
 		}
 		p.Play(os.Stdin, os.Stdout)
+		return
+	}
+	if os.Getenv(fakeBridge) != "" {
+		bridge.Serve(context.Background(), bridge.Config{Vars: agent.Variables(os.Environ()), Room: time.Second}, os.Stdin, os.Stdout)
 		return
 	}
 	if err := proc.Adopt(); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/jsonrpc"
+	"github.com/omoi-dev/omoi/internal/openhands/bridge"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/wait"
 )
@@ -175,6 +176,9 @@ func (t *talk) unopened(err error) error {
 		kind := t.Dialect.credential()
 		return agent.Failure(task.ClassCredentials, task.Errorf(task.CodeUnauthorized,
 			"%s has no valid login: %s. Next: omoi credentials set %s; see docs/CODING-AGENTS.md", t.Dialect.Title, strings.TrimSuffix(refused.Message, "."), kind).WithReason(task.NoCredential(kind)))
+	case answered && jsonrpc.Into[detail](refused.Data).Kind == bridge.Full:
+		return agent.Failure(task.ClassProviderLimit, task.Errorf(task.CodeExhausted, "Cannot open a session of %s: %s", t.Dialect.Title, refused.Message).
+			WithReason(task.Reason{Code: task.ReasonServerFull}))
 	case answered && refused.Code == jsonrpc.CodeParams && t.Dialect.Command != nil: // omoi's own bridge says what is wrong
 		return task.Invalid("agent", "Cannot start %s: %s", t.Dialect.Title, refused.Message)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

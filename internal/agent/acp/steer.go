@@ -7,6 +7,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/claude"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 	"github.com/omoi-dev/omoi/internal/jsonrpc"
+	"github.com/omoi-dev/omoi/internal/openhands/bridge"
 )
 
 // How a message reached the agent.
@@ -80,9 +81,14 @@ func (t *talk) answered(at int, f reply) {
 	d := end.open[at]
 	d.turn = f.turn
 	end.open = append(end.open[:at:at], end.open[at+1:]...)
-	switch a := jsonrpc.Into[answer](f.Result); {
-	case d.by == SteerInject && f.Error == nil && jsonrpc.Into[steered](f.Result).Outcome == "injected":
+	switch a, how := jsonrpc.Into[answer](f.Result), jsonrpc.Into[steered](f.Result); {
+	case d.by == SteerInject && f.Error == nil && how.Outcome == "injected":
 		t.rec.accepted(d.messages, d.turn, inTurn)
+	case d.by == SteerInject && how.Outcome == bridge.Refused: // another turn could not deliver it either
+		t.rec.withdraw(d.messages...)
+		for _, m := range d.messages {
+			t.Env.Drop(m, how.Reason)
+		}
 	case d.by == SteerInject, d.by == SteerFold && (f.Error != nil || a.Stop == "cancelled"): // no turn runs any more, or the agent refuses
 		t.rec.withdraw(d.messages...)
 		t.Later = append(t.Later, d.messages...)
@@ -97,6 +103,7 @@ func (t *talk) answered(at int, f reply) {
 
 type steered struct {
 	Outcome string `json:"outcome"`
+	Reason  string `json:"reason"` // of a refusal
 }
 
 // unread keeps the messages of the turn that nothing proves to be read for the next turn.

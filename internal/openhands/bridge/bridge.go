@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/jsonrpc"
 	"github.com/omoi-dev/omoi/internal/openhands"
@@ -25,9 +27,14 @@ type Config struct {
 	Vars map[string]string
 	// Dir holds the conversations of a server that the bridge starts.
 	Dir string
+	// Room is the time for a server to answer, and to have room for a conversation; zero: 90 s.
+	Room time.Duration
 	// Log gets the output of that server; nil: none.
 	Log *os.File
 }
+
+// Full is the kind of an error of a server that has no room for a further conversation.
+const Full = "server_full"
 
 // Folder is the variable with the folder of the server's conversations.
 const Folder = "OMOI_OPENHANDS_DATA"
@@ -62,6 +69,7 @@ type bridge struct {
 
 // Serve reads requests until in or ctx ends, and then ends the server that it has started.
 func Serve(ctx context.Context, cfg Config, in io.Reader, out io.Writer) {
+	cfg.Room = cmp.Or(cfg.Room, 90*time.Second)
 	b := &bridge{Config: cfg, wake: make(chan struct{}, 1), out: out}
 	ctx, stop := context.WithCancel(ctx)
 	go func() {
@@ -139,6 +147,8 @@ func refusal(err error) *jsonrpc.Error {
 		code = jsonrpc.CodeParams
 	case task.CodeNotFound:
 		code = jsonrpc.CodeNotFound
+	case task.CodeExhausted:
+		return &jsonrpc.Error{Code: code, Message: err.Error(), Data: json.RawMessage(`{"errorKind":"` + Full + `"}`)}
 	default:
 	}
 	return &jsonrpc.Error{Code: code, Message: err.Error()}
@@ -166,7 +176,7 @@ func (b *bridge) version(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	info, err := check(ctx, to)
+	info, err := b.check(ctx, to)
 	return info.Version, err
 }
 

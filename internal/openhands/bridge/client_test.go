@@ -134,9 +134,22 @@ func (c *client) of(kind string) (found []map[string]any) {
 // texts returns the texts of the agent.
 func (c *client) texts() (all []string) {
 	for _, u := range c.of("agent_message_chunk") {
-		all = append(all, u["content"].(map[string]any)["text"].(string))
+		if text := u["content"].(map[string]any)["text"].(string); text != "" {
+			all = append(all, text)
+		}
 	}
 	return all
+}
+
+// spent returns the tokens that were reported while turns ran.
+func (c *client) spent() (input, output float64) {
+	for _, u := range c.of("agent_message_chunk") {
+		meta, _ := u["_meta"].(map[string]any)
+		if usage, ok := meta["usage"].(map[string]any); ok {
+			input, output = input+usage["inputTokens"].(float64), output+usage["outputTokens"].(float64)
+		}
+	}
+	return input, output
 }
 
 func (c *client) failure() map[string]any {

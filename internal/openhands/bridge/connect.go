@@ -29,7 +29,7 @@ func (b *bridge) connect(ctx context.Context) (*openhands.Client, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, err = check(ctx, to); err == nil {
+		if _, err = b.check(ctx, to); err == nil {
 			b.to = to
 		}
 		return to, err
@@ -43,8 +43,8 @@ func (b *bridge) connect(ctx context.Context) (*openhands.Client, error) {
 }
 
 // check checks a server that may give no answer for a moment.
-func check(ctx context.Context, to *openhands.Client) (info openhands.Info, err error) {
-	err = insist(ctx, func() (err error) { info, err = to.Check(ctx); return err })
+func (b *bridge) check(ctx context.Context, to *openhands.Client) (info openhands.Info, err error) {
+	err = insist(ctx, b.Room, func() (err error) { info, err = to.Check(ctx); return err })
 	return info, err
 }
 

@@ -2,6 +2,8 @@ package bridge
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/openhands"
@@ -9,24 +11,38 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// say adds a message once, also if an answer is lost: the message ends with a mark, by which the server finds it.
+// mostSends is how often a message is sent that the server does not take.
+const mostSends = 4
+
+// errRefused is the error of a message that the server does not take, although it answers.
+var errRefused = errors.New("the OpenHands server does not take the message")
+
+// say adds a message once, also if an answer is lost: the message ends with a mark, by which the server finds it. A message that the server
+// does not take is [errRefused] in the end.
 func (s *session) say(ctx context.Context, text string) error {
 	s.saying.Lock()
 	defer s.saying.Unlock()
-	mark := "[omoi message " + task.NewID() + "]"
-	for {
+	mark, begun := "[omoi message "+task.NewID()+"]", time.Now()
+	for sent := 0; ; {
 		err := s.Say(ctx, s.id, text+"\n\n"+mark)
-		switch task.CodeOf(err) {
-		case "":
-			return nil
-		case task.CodeExhausted: // saved, not started
-			return insist(ctx, func() error { return s.Run(ctx, s.id) })
-		case task.CodeUnavailable:
-			if heard, err := s.heard(ctx, mark); heard || err != nil {
+		switch code := task.CodeOf(err); {
+		case code == task.CodeExhausted: // saved, not started
+			return insist(ctx, s.room, func() error { return s.Run(ctx, s.id) })
+		case code == task.CodeInvalid:
+			return fmt.Errorf("%w: %w", errRefused, err)
+		case code != task.CodeUnavailable: // also nil
+			return err
+		case openhands.NotSent(err) && time.Since(begun) < frozenWait:
+			if wait.For(ctx, time.Second) != nil {
 				return err
 			}
-		default:
-			return err
+			continue
+		}
+		if found, failed := s.heard(ctx, mark); found || failed != nil {
+			return failed
+		}
+		if sent++; sent == mostSends {
+			return fmt.Errorf("%w: %w", errRefused, err)
 		}
 	}
 }
@@ -34,24 +50,21 @@ func (s *session) say(ctx context.Context, text string) error {
 // heardWait is the time for a message whose answer was lost to appear: the first one waits for the start of the tools.
 const heardWait = 10 * time.Second
 
-// heard reports whether a message with a mark appears, and makes the conversation run then. The server adds a message after the tool that runs.
+// heard reports whether a message with a mark appears, and makes the conversation run then. The server adds a message after the tool that
+// runs, so one that has not appeared a while after the tool is lost.
 func (s *session) heard(ctx context.Context, mark string) (bool, error) {
 	answered, begun := time.Now(), time.Now()
 	for time.Since(begun) < heardWait {
-		now, err := s.Get(ctx, s.id)
-		found := false
-		if err == nil {
-			found, err = s.Heard(ctx, s.id, mark)
-		}
+		found, err := s.Heard(ctx, s.id, mark)
 		switch {
 		case found:
-			return true, insist(ctx, func() error { return s.Run(ctx, s.id) })
+			return true, insist(ctx, s.room, func() error { return s.Run(ctx, s.id) })
 		case err == nil:
 			answered = time.Now()
 		case task.CodeOf(err) != task.CodeUnavailable || time.Since(answered) > frozenWait:
 			return false, err
 		}
-		if err != nil || now.Status == openhands.StatusRunning { // what is unknown proves nothing
+		if err != nil || s.calling.Load() { // what is unknown proves nothing
 			begun = time.Now()
 		}
 		if err := wait.For(ctx, time.Second); err != nil {
@@ -61,6 +74,9 @@ func (s *session) heard(ctx context.Context, mark string) (bool, error) {
 	return false, nil
 }
 
+// Refused is the outcome of a message to the turn that the server does not take.
+const Refused = "refused"
+
 // steer adds a message to the turn that runs. The model reads it in its next request.
 func (b *bridge) steer(ctx context.Context, text string) (any, error) {
 	s := b.session()
@@ -68,7 +84,10 @@ func (b *bridge) steer(ctx context.Context, text string) (any, error) {
 		return map[string]any{"outcome": "promptRequired"}, nil
 	}
 	defer s.steers(-1)
-	if err := s.say(ctx, text); err != nil {
+	switch err := s.say(ctx, text); {
+	case errors.Is(err, errRefused):
+		return map[string]any{"outcome": Refused, "reason": err.Error()}, nil
+	case err != nil:
 		return nil, err
 	}
 	wait.Notify(b.wake)

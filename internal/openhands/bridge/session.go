@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/jsonrpc"
@@ -17,8 +18,11 @@ type session struct {
 	*openhands.Client
 
 	id   string
+	room time.Duration     // see [Config]
 	sum  openhands.Metrics // of former turns
 	last string            // ID of the newest event that was translated
+
+	calling atomic.Bool // a tool runs, as far as the turn knows
 
 	saying sync.Mutex // the server may run a conversation twice if two messages come at once
 
@@ -27,9 +31,6 @@ type session struct {
 	left     bool          // the server may run a turn that the bridge has left
 	steering int           // messages to the turn that are on their way
 }
-
-// slotWait is the time for the server to answer, and to have room for a conversation.
-const slotWait = 90 * time.Second
 
 // create creates a conversation. Its ID follows from that of the sandbox, so that a lost answer leaves no second one.
 func (b *bridge) create(ctx context.Context, folder string) (any, error) {
@@ -41,19 +42,19 @@ func (b *bridge) create(ctx context.Context, folder string) (any, error) {
 	if sandbox := b.Vars["SANDBOX_ID"]; sandbox != "" {
 		id = openhands.ConversationID(sandbox)
 	}
-	if err := insist(ctx, func() error { return to.Delete(ctx, id) }); err != nil { // one that cannot be continued
+	if err := insist(ctx, b.Room, func() error { return to.Delete(ctx, id) }); err != nil { // one that cannot be continued
 		return nil, err
 	}
-	if err := insist(ctx, func() error { _, err := to.Create(ctx, id, folder, b.model()); return err }); err != nil {
+	if err := insist(ctx, b.Room, func() error { _, err := to.Create(ctx, id, folder, b.model()); return err }); err != nil {
 		return nil, err
 	}
-	b.open(&session{Client: to, id: id})
+	b.open(&session{Client: to, id: id, room: b.Room})
 	return map[string]any{"sessionId": id}, nil
 }
 
-// insist repeats a call while the server has no room, or does not answer.
-func insist(ctx context.Context, do func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, slotWait)
+// insist repeats a call while the server has no room, or does not answer, for a limited time.
+func insist(ctx context.Context, limit time.Duration, do func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for {
 		err := do()
@@ -73,14 +74,14 @@ func (b *bridge) resume(ctx context.Context, id string) (any, error) {
 		return nil, err
 	}
 	var now openhands.Conversation
-	if err := insist(ctx, func() (err error) { now, err = to.Get(ctx, id); return err }); err != nil {
+	if err := insist(ctx, b.Room, func() (err error) { now, err = to.Get(ctx, id); return err }); err != nil {
 		return nil, err
 	}
 	var all []openhands.Event
-	if err := insist(ctx, func() (err error) { all, _, err = to.After(ctx, id, ""); return err }); err != nil {
+	if err := insist(ctx, b.Room, func() (err error) { all, _, err = to.After(ctx, id, ""); return err }); err != nil {
 		return nil, err
 	}
-	one := &session{Client: to, id: id, sum: now.Used()}
+	one := &session{Client: to, id: id, room: b.Room, sum: now.Used()}
 	if len(all) > 0 {
 		one.last = all[len(all)-1].ID
 	}

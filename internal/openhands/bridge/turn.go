@@ -35,6 +35,8 @@ type turn struct {
 	failed   bool                       // an error was reported
 	answered time.Time                  // last answer of the server
 	late     bool                       // the server may run the conversation after the end of the turn
+	told     openhands.Metrics          // sums that were reported
+	full     error                      // why the server did not run it: it has no room
 	idle     time.Time                  // since when the conversation does not run a message; zero: it runs
 }
 
@@ -44,8 +46,12 @@ func (b *bridge) prompt(ctx context.Context, text string) (answer any, err error
 	if err := s.begin(); err != nil {
 		return nil, err
 	}
-	t := &turn{bridge: b, session: s, calls: map[string]openhands.Event{}, answered: time.Now(), waiting: true}
-	defer func() { s.end(err != nil || t.late) }()
+	t := &turn{bridge: b, session: s, calls: map[string]openhands.Event{}, answered: time.Now(), waiting: true, told: s.sum}
+	defer func() {
+		s.calling.Store(false)
+		s.sum = t.told
+		s.end(err != nil || t.late)
+	}()
 	said := make(chan error, 1)
 	go func() { said <- s.say(ctx, text) }()
 	select {
@@ -110,6 +116,7 @@ func (t *turn) look(ctx context.Context) (openhands.Status, error) {
 		return "", t.tolerate(err)
 	}
 	t.answered = time.Now()
+	t.bill(now.Used())
 	if fresh > 0 || now.Status == openhands.StatusRunning {
 		t.looks, t.idle = 0, time.Time{}
 		return "", nil
@@ -119,7 +126,7 @@ func (t *turn) look(ctx context.Context) (openhands.Status, error) {
 
 // tolerate drops the error of a server that gives no answer for a while.
 func (t *turn) tolerate(err error) error {
-	if task.CodeOf(err) != task.CodeUnavailable {
+	if task.CodeOf(err) != task.CodeUnavailable { // also nil
 		return err
 	}
 	if time.Since(t.answered) > frozenWait {
@@ -154,12 +161,16 @@ func (t *turn) wakeUp(ctx context.Context) error {
 	switch {
 	case t.idle.IsZero():
 		t.idle = time.Now()
+	case time.Since(t.idle) > wedgedWait && t.full != nil:
+		return t.full
 	case time.Since(t.idle) > wedgedWait:
 		return fmt.Errorf("the OpenHands server does not run the conversation, although it was told to %s ago", wedgedWait)
 	case time.Since(t.idle) > idleWait:
-		if err := t.Run(ctx, t.id); err != nil && task.CodeOf(err) != task.CodeExhausted {
+		err := t.Run(ctx, t.id)
+		if t.full = nil; task.CodeOf(err) != task.CodeExhausted {
 			return t.tolerate(err)
 		}
+		t.full = err
 	}
 	return nil
 }
@@ -177,6 +188,7 @@ func (t *turn) read(ctx context.Context) (fresh int, err error) {
 		t.take(e)
 		t.last = e.ID
 	}
+	t.calling.Store(len(t.calls) > 0)
 	return len(all), nil
 }
 
@@ -189,6 +201,9 @@ func (t *turn) cancelled(ctx context.Context) (any, error) {
 	} else {
 		_, _ = t.read(ctx) // what was stored since the last look
 	}
+	if now, err := t.Get(ctx, t.id); err == nil {
+		t.bill(now.Used())
+	}
 	return map[string]any{"stopReason": "cancelled"}, nil
 }
 
@@ -200,7 +215,11 @@ func (t *turn) broken(ctx context.Context, err error) error {
 	if errors.Is(err, errOver) && t.server != nil {
 		err = fmt.Errorf("%w: %w", errOver, t.server.Err)
 	}
-	t.fail("connection", err.Error())
+	category := "connection"
+	if task.CodeOf(err) == task.CodeExhausted {
+		category = Full
+	}
+	t.fail(category, err.Error())
 	return err
 }
 
@@ -216,7 +235,6 @@ func (t *turn) ended(ctx context.Context, status openhands.Status) (any, error) 
 	if used, ok := t.used(ctx); ok {
 		t.bill(used)
 		answer["usage"] = tokens(used, t.sum)
-		t.sum = used
 	}
 	return answer, nil
 }
@@ -251,8 +269,15 @@ func isLeft(status openhands.Status) bool {
 	return status == openhands.StatusError || status == openhands.StatusPaused
 }
 
-// bill reports the cost of the conversation, if the server knows a price.
+// bill reports tokens while the turn runs, since a broken turn has no answer with their sum, and the cost if the server knows a price.
 func (t *turn) bill(used openhands.Metrics) {
+	if used == t.told {
+		return
+	}
+	t.update("agent_message_chunk", map[string]any{
+		"content": map[string]any{"type": "text", "text": ""}, "_meta": map[string]any{"usage": tokens(used, t.told)},
+	})
+	t.told = used
 	if used.Cost > 0 {
 		t.update("usage_update", map[string]any{"cost": map[string]any{"amount": used.Cost, "currency": "USD"}})
 	}
