@@ -41,7 +41,7 @@ func TestDiscard(t *testing.T) {
 			require.NoError(t, bridge.Discard(t.Context(), vars, vars["SANDBOX_ID"]))
 			require.False(t, f.Has(openhands.ConversationID(vars["SANDBOX_ID"])))
 			require.Eventually(t, func() bool { _, err := os.Stat("/proc/" + pid); return err != nil }, patience, time.Millisecond)
-			require.NoError(t, bridge.Discard(t.Context(), vars, vars["SANDBOX_ID"]), "once more")
+			require.NoError(t, bridge.Discard(t.Context(), vars, vars["SANDBOX_ID"]), "a second time")
 		})
 	}
 	require.NoError(t, bridge.Discard(t.Context(), nil, "x"), "an own server ends with its sandbox")

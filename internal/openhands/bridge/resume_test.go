@@ -21,7 +21,7 @@ var resumeSites = map[string]func(r *http.Request) bool{
 	"info": func(r *http.Request) bool { return r.URL.Path == "/server_info" }, "check": sites["check"], "events": sites["events"], "status": sites["status"],
 }
 
-// resumeWrongs are what goes wrong with a resume, and the code of the error if it goes on. Only a conversation that the server does not know
+// resumeWrongs are what goes wrong with a resume, and the code of the error if it stays. Only a conversation that the server does not know
 // makes room for a new one.
 var resumeWrongs = map[string]struct {
 	fault openhandstest.Fault
