@@ -31,7 +31,10 @@ hear() {
 		case "$said" in
 		*'"method":"initialize"'*) reply '{"protocolVersion":1,"agentInfo":{"version":"99.0.0"},"agentCapabilities":{"loadSession":true,"sessionCapabilities":{"resume":{}}},"_meta":{"steering":{"supported":true}}}';;
 		*'"method":"session/new"'* | *'"method":"session/resume"'*) reply '{"sessionId":"s1"}';;
-		*'"method":"session/set_mode"'*) reply '{}';;
+		*'"method":"session/set_mode"'*)
+			mode=${said#*'"modeId":"'}
+			update '{"sessionUpdate":"current_mode_update","currentModeId":"'"${mode%%'"'*}"'"}'
+			reply '{}';;
 		*'"method":"session/prompt"'* | *'"method":"_session/steering"'*) return;;
 		esac
 	done
