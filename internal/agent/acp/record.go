@@ -43,6 +43,7 @@ type recorder struct {
 	mode     string        // mode that the agent reported last
 	unread   int
 	calls    map[string]*call
+	over     map[string]bool // IDs of calls that have ended
 	files    map[string]bool
 	asked    []string // IDs of messages that the model's next message answers
 	answers  []string // IDs of messages that the model's current message answers
@@ -70,7 +71,7 @@ type turnFacts struct {
 
 func newRecorder(ctx context.Context, env agent.Env, d Dialect, p *place, limits continuous.Limits) *recorder {
 	r := &recorder{
-		env: env, dialect: d, limits: limits, place: p, full: make(chan string, 1), calls: map[string]*call{}, files: map[string]bool{},
+		env: env, dialect: d, limits: limits, place: p, full: make(chan string, 1), calls: map[string]*call{}, over: map[string]bool{}, files: map[string]bool{},
 		changes: newChanges(ctx, env), last: uptime.Now(),
 	}
 	r.log.Path = ownLog(env)
@@ -86,7 +87,7 @@ func (r *recorder) emit(eventType string, data map[string]any) {
 func (r *recorder) begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mode, r.unread, r.loading, r.stopping, r.calls, r.sum = "", 0, false, false, map[string]*call{}, usage{}
+	r.mode, r.unread, r.loading, r.stopping, r.calls, r.over, r.sum = "", 0, false, false, map[string]*call{}, map[string]bool{}, usage{}
 	r.changes.calm()
 	r.last = uptime.Now()
 }
@@ -182,6 +183,14 @@ func (r *recorder) other(f *jsonrpc.Frame, kind string) {
 		data["metadata"], data["metadata_full_length"] = strings.ToValidUTF8(textcut.First(string(f.Raw), resultBytes), "?"), full
 	}
 	r.emit(event.AgentSystemMessage, data)
+}
+
+// unreported reports how many unreadable lines have no event of their own.
+func (r *recorder) unreported() {
+	if more := r.unread - mostUnread; more > 0 {
+		r.unread = mostUnread
+		r.emit(event.AgentSystemMessage, map[string]any{"subtype": "omoi_lines_unread", "line_type": "omoi_lines_unread", "metadata": map[string]any{"count": more}})
+	}
 }
 
 // chunk records a piece of text: of the model, or the program's own.
@@ -315,6 +324,7 @@ func (r *recorder) settle(a *answer, partial bool) {
 		r.said = cmp.Or(r.turn.notice, r.said)
 	}
 	r.closeCalls()
+	r.unreported()
 	used := r.used
 	if a != nil {
 		r.place.Model = cmp.Or(a.model(), r.place.Model)

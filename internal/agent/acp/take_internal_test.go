@@ -2,6 +2,7 @@ package acp
 
 import (
 	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -45,4 +46,35 @@ func TestTake_OnlyWorkEndsASilence(t *testing.T) {
 		r.take(f)
 		require.Equal(t, works, r.last >= 0, line)
 	}
+}
+
+// TestTake_ReportsEachUnreadableLine checks that the number of lines without an event of their own is reported once.
+func TestTake_ReportsEachUnreadableLine(t *testing.T) {
+	t.Parallel()
+	r, report := newTestRecorder(t)
+	for range mostUnread + 6 {
+		r.take(&jsonrpc.Frame{Raw: []byte("{cut")})
+	}
+	r.settle(nil, true)
+	r.settle(nil, true)
+	all := strings.Join(report.all, "\n")
+	require.Equal(t, mostUnread, strings.Count(all, `"subtype":"omoi_line_unread"`))
+	require.Equal(t, 1, strings.Count(all, `"metadata":{"count":6},"subtype":"omoi_lines_unread"`), all)
+	require.Equal(t, 1, strings.Count(all, `"subtype":"omoi_lines_unread"`), all)
+}
+
+// TestTake_EndOfAnUnknownCall checks that a call whose start was damaged has events of its own, once.
+func TestTake_EndOfAnUnknownCall(t *testing.T) {
+	t.Parallel()
+	r, report := newTestRecorder(t)
+	r.changes.hurry() // there is no work tree
+	for range 2 {
+		r.take(jsonrpc.Parse([]byte(`{"method":"session/update","params":{"update":{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed"}}}`)))
+	}
+	var kinds []string
+	for _, e := range report.all {
+		kind, _, _ := strings.Cut(e, " ")
+		kinds = append(kinds, kind)
+	}
+	require.Equal(t, []string{"agent.tool_use", "agent.tool_completed", "agent.tool_result"}, kinds)
 }

@@ -32,7 +32,7 @@ func (r *recorder) tool(u update) {
 	r.flush(false)
 	c := r.calls[u.ID]
 	if c == nil {
-		if ended(u.Status) && u.Title == "" && u.Name == "" { // of a call that has ended
+		if ended(u.Status) && r.over[u.ID] {
 			return
 		}
 		c = &call{}
@@ -112,6 +112,7 @@ func (r *recorder) end(id string, c *call, failed bool) {
 // completed reports the end of a call, and returns whether the call failed.
 func (r *recorder) completed(id string, c *call, failed bool) bool {
 	delete(r.calls, id)
+	r.over[id] = true
 	c.idle()
 	for _, other := range r.calls {
 		other.idle = r.env.Doing.Tool(other.tool())
