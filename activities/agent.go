@@ -224,6 +224,7 @@ func (a *Activities) agentConfig(p place, work task.Work, given map[string]strin
 		Mode:            work.Mode,
 		Continuous:      work.Continuous,
 		Feedback:        work.Feedback,
+		Answers:         work.Answers,
 		Validation:      validation(work),
 		Repo:            a.agentRepo(work, paths),
 		Script:          work.Execution.Script,

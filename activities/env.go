@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -122,6 +123,9 @@ func taskData(work task.Work) string {
 	}
 	if work.Contract != "" {
 		doc.Markdown += "\n## Task contract\n\n" + work.Contract + "\n"
+	}
+	if answers := agentconfig.AnswersText(work.Answers); answers != "" {
+		doc.Markdown += "\n## Answers\n\n" + answers + "\n"
 	}
 	if work.Feedback != "" {
 		doc.Revision = map[string]string{"feedback": work.Feedback}

@@ -31,6 +31,7 @@ type Ports struct {
 	Organizations Organizations
 	Budgets       Budgets
 	Contracts     Contracts
+	Questions     Questions
 	Figures       Figures
 	Tickets       Tickets
 	Comparisons   Comparisons

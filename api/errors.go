@@ -110,6 +110,9 @@ func (a *API) fail(ctx context.Context, err error, where string) *problem {
 		p.Acknowledged = &mark
 	}
 	p.MessageID, _ = ingest.RefusedOf(err)
+	if closed, ok := errors.AsType[*closedError](err); ok {
+		p.Question = &closed.question
+	}
 	if alike, ok := errors.AsType[*alikeError](err); ok {
 		p.Duplicates = &alike.report
 	}

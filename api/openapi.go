@@ -175,7 +175,7 @@ func (a *API) describeLimit(r route) {
 
 // mayBeNull reports whether an object may be null in a response.
 func mayBeNull(property string) bool {
-	return slices.Contains([]string{"pending_command", "salvage", "cost", "diagnosis", "webhook", "forked_from", "test_repeat", "credential_takeover"}, property)
+	return slices.Contains([]string{"pending_command", "salvage", "cost", "diagnosis", "webhook", "forked_from", "question", "test_repeat", "credential_takeover"}, property)
 }
 
 func schemaOf[T any](registry huma.Registry) *huma.Schema {

@@ -30,6 +30,7 @@ func (a *API) register() {
 	a.registerOrganizations()
 	a.registerBudgets()
 	a.registerContracts()
+	a.registerQuestions()
 	a.registerFigures()
 	a.registerBranches()
 	a.registerTasks()

@@ -13,6 +13,8 @@ type Task struct {
 	HeartbeatTimeout        time.Duration `key:"heartbeat_timeout" default:"2m" min:"10ms" max:"24h" doc:"Silence after which omoi checks a running agent. The workflow learns of quiet work up to relay.digest_interval late, so the check may be that much later."`
 	NoWorkTimeout           time.Duration `key:"no_work_timeout" env:"STUCK_THRESHOLD_MINUTES(m)" default:"15m" min:"10ms" max:"24h" doc:"Time without work after which omoi checks an agent that still sends heartbeats."`
 	IdleTimeout             time.Duration `key:"idle_timeout" env:"IDLE_THRESHOLD_MINUTES(m)" default:"10m" min:"10ms" max:"168h" doc:"Maximum time that an agent may wait for messages."`
+	QuestionWait            time.Duration `key:"question_wait" default:"5m" min:"10ms" max:"168h" doc:"Time that an agent waits for the answer to its question before its task is suspended, without a sandbox and a slot. At most task.attempt_timeout."`
+	QuestionExpiry          time.Duration `key:"question_expiry" default:"0s" min:"0s" max:"87600h" zero:"without a limit" doc:"Time after which a question is no longer answered, from its start. The task then fails, and its work is saved."`
 	AttemptTimeout          time.Duration `key:"attempt_timeout" default:"4h" min:"100ms" max:"168h" doc:"Maximum duration of an attempt."`
 	ToolTimeout             time.Duration `key:"tool_timeout" default:"30m" min:"10ms" max:"168h" doc:"Maximum duration of one tool call. Until then it counts as work."`
 	SandboxCreateTimeout    time.Duration `key:"sandbox_create_timeout" default:"10m" min:"1s" max:"2h" doc:"Maximum time to create a sandbox."`

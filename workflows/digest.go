@@ -61,7 +61,7 @@ func (r *taskRun) absorb(ctx workflow.Context, d contract.Digest) {
 	if d.LastWork.After(r.watch.WorkSeen) {
 		r.watch.LastWork, r.watch.WorkSeen = now, d.LastWork
 		if d.LastType != event.AgentWaiting {
-			r.watch.Waiting = time.Time{}
+			r.watch.Waiting, r.watch.Asked = time.Time{}, false
 		}
 	}
 	r.watch.Unknown = 0
@@ -91,6 +91,7 @@ func (r *taskRun) milestone(ctx workflow.Context, m contract.Milestone) {
 		f = r.agentFailure(m, f)
 	case event.AgentWaiting:
 		r.watch.Waiting = workflow.Now(ctx)
+		r.watch.Asked = m.Question && workflow.GetVersion(ctx, "question", workflow.DefaultVersion, 1) != workflow.DefaultVersion
 		return
 	default:
 		return

@@ -16,7 +16,7 @@
 //	    submitting --> retrying: work on the branch, validator next
 //	    running --> retrying: attempt failed, replaced or to be revised
 //	    retrying --> starting: sandbox deleted, pause over
-//	    running --> suspended: rate limit, budget, pause or review
+//	    running --> suspended: rate limit, budget, pause, review or question
 //	    suspended --> queued: resumed
 //	    publishing --> done: pull request open
 //	    done --> [*]

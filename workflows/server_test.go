@@ -95,6 +95,7 @@ func paths() []path {
 		{"forked", playForked},
 		{"paused", playPaused},
 		{"budget", playBudget},
+		{"question", playQuestion},
 		{"taken", playTaken},
 		{"guardian", playGuardian},
 		{"conductor", playConductor},

@@ -62,13 +62,13 @@ func (r *taskRun) question() (string, time.Time) {
 			ask, due = q, at
 		}
 	}
-	if w.Started {
+	if w.Started && !w.Asked {
 		earlier(contract.AskNoWork, w.LastWork.Add(s.NoWorkTimeout))
-	} else {
+	} else if !w.Started {
 		ask, due = contract.AskStartup, w.Assigned.Add(s.StartupTimeout)
 	}
 	if !w.Waiting.IsZero() {
-		earlier(contract.AskIdle, w.Waiting.Add(s.IdleTimeout))
+		earlier(contract.AskIdle, w.Waiting.Add(r.threshold(contract.AskIdle)))
 	}
 	if due.Before(w.NotBefore) {
 		due = w.NotBefore
@@ -123,6 +123,9 @@ func (r *taskRun) checkDuration(ctx workflow.Context) stage {
 	if r.wasFrozen(ctx) || r.inbox.has(anyFact) {
 		return stay
 	}
+	if r.watch.Asked {
+		return stageAfter(r.decide(r.asked()))
+	}
 	f := fact{
 		Fact:   task.Fact{Kind: task.FactTooLong, SandboxID: r.attempt.SandboxID, OK: r.watch.Unknown == 0},
 		reason: "the attempt exceeded its maximum duration", endReason: task.Reason{Code: task.ReasonMaxDuration},
@@ -171,6 +174,9 @@ func (r *taskRun) threshold(question string) time.Duration {
 	case contract.AskNoWork:
 		return r.loaded.Settings.NoWorkTimeout
 	case contract.AskIdle:
+		if r.watch.Asked {
+			return cmp.Or(r.loaded.Settings.QuestionWait, r.loaded.Settings.IdleTimeout)
+		}
 		return r.loaded.Settings.IdleTimeout
 	}
 	return r.loaded.Settings.HeartbeatTimeout
@@ -198,14 +204,22 @@ func (r *taskRun) judgeObservation(ctx workflow.Context, question string, seen c
 	return stay
 }
 
-// observed returns the fact that a check found the attempt over.
+// observed returns the fact that a check found the attempt over, or that an agent waits for an answer for too long.
 func (r *taskRun) observed(question string, seen contract.Observation) fact {
+	if r.watch.Asked && seen.Seen == contract.ObservedIdle {
+		return r.asked()
+	}
 	return fact{
 		Fact: task.Fact{
 			Kind: task.FactObserved, SandboxID: r.attempt.SandboxID, Class: cmp.Or(seen.Class, task.ClassInfrastructure),
 		},
 		reason: cmp.Or(seen.Reason, question+": "+seen.Seen), endReason: seen.EndReason, idle: idleOf(seen.Seen),
 	}
+}
+
+// asked returns the fact that suspends the task for the question of its agent.
+func (r *taskRun) asked() fact {
+	return fact{Fact: task.Fact{Kind: task.FactAsked, SandboxID: r.attempt.SandboxID}, endReason: task.Reason{Code: task.ReasonQuestion}}
 }
 
 func idleOf(seen string) string {

@@ -53,7 +53,7 @@ func CodeOf(status int) task.Code {
 }
 
 // maxProblem is the maximum number of bytes read of an error's body.
-const maxProblem = 64 << 10
+const maxProblem = 256 << 10
 
 // decodeProblem converts an unsuccessful response to a *task.Error.
 func decodeProblem(status int, body io.Reader) error {
@@ -66,6 +66,9 @@ func decodeProblem(status int, body io.Reader) error {
 	e.Kind = p.Code
 	if p.MessageID != "" {
 		e = e.WithCause(&refusedError{messageID: p.MessageID})
+	}
+	if p.Question != nil {
+		e = e.WithCause(&closedError{question: *p.Question})
 	}
 	if len(p.Errors) > 0 {
 		_, e.Field, _ = strings.Cut(p.Errors[0].Location, ".")

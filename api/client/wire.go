@@ -369,6 +369,7 @@ type Problem struct {
 	Acknowledged *int64           `json:"acknowledged,omitempty" doc:"Batches of events with a gap only: events 1 to this number of the spool are stored; continue with the next."`
 	MessageID    string           `json:"message_id,omitempty" doc:"Rejected messages only: ID of the stored message, whose delivery status can be read."`
 	Duplicates   *DuplicateReport `json:"duplicates,omitempty" doc:"Rejected duplicates only: open tasks about the same work."`
+	Question     *Question        `json:"question,omitempty" doc:"Rejected answers only: the question with its first answer."`
 }
 
 // ProblemDetail names one error in a request.

@@ -55,6 +55,43 @@ func (e Env) AwaitMessage(next func() (inbox.Message, bool, error)) (m inbox.Mes
 	}
 }
 
+// Question is what an agent asks a user.
+type Question struct {
+	Kind    string // [task.QuestionText] or [task.QuestionPermission]; empty means the former
+	Text    string
+	Options []string // answers that the agent proposes
+}
+
+// data returns the data of [event.AgentWaiting].
+func (q Question) data(turn int) map[string]any {
+	data := map[string]any{"message": "Ready for messages", "turn": turn, "question": q.Text}
+	if q.Kind != "" {
+		data["question_kind"] = q.Kind
+	}
+	if len(q.Options) > 0 {
+		data["options"] = q.Options
+	}
+	return data
+}
+
+// Ask reports a question and returns the message with which a user answers, or an interrupt. It waits without a limit, because omoi
+// suspends the task if no answer comes. Other messages answer nothing; they are used up.
+func (e Env) Ask(ctx context.Context, q Question) (inbox.Message, error) {
+	e.Doing.SetStatus(reporter.StatusWaiting)
+	defer e.Doing.SetStatus(reporter.StatusRunning)
+	for {
+		e.Report.Emit(event.AgentWaiting, q.data(e.Doing.Turn()))
+		m, err := e.Inbox.Take(ctx)
+		if err != nil || m.Type == inbox.TypeInterrupt || Answers(m) {
+			return m, err
+		}
+		e.Inbox.Used(m.ID)
+	}
+}
+
+// Answers reports whether a message can answer a question: a user sent it.
+func Answers(m inbox.Message) bool { return m.SenderKind == "" && m.Type == "user_message" }
+
 // Interrupted reports that a message has stopped the agent.
 func (e Env) Interrupted(m inbox.Message) {
 	e.Report.Emit(event.AgentInterrupted, m.Named(map[string]any{"reason": m.Content, "turn": e.Doing.Turn()}))

@@ -200,7 +200,7 @@ func hostOf(address string) []string {
 // attendPeriod is the interval of attend.
 const attendPeriod = time.Second
 
-// attend resumes tasks whose rate limit has reset, and enforces the budgets of running tasks. Several processes may run
+// attend resumes tasks whose rate limit has reset, enforces the budgets of running tasks, and expires questions. Several processes may run
 // attend.
 func (c *core) attend(ctx context.Context) error {
 	for failed := false; wait.For(ctx, attendPeriod) == nil; {
@@ -208,9 +208,9 @@ func (c *core) attend(ctx context.Context) error {
 		for _, sandboxID := range told {
 			c.bus.Wake(live.Messages(sandboxID))
 		}
-		err = errors.Join(err, c.store.CheckCooldowns(ctx))
+		err = errors.Join(err, c.store.CheckCooldowns(ctx), c.store.ExpireQuestions(ctx))
 		if err != nil && !failed && ctx.Err() == nil { // log an outage once
-			c.log.WarnContext(ctx, "enforce budgets and cooldowns failed, retrying", slog.Any("error", err))
+			c.log.WarnContext(ctx, "enforce budgets, cooldowns and the expiry of questions failed, retrying", slog.Any("error", err))
 		}
 		failed = err != nil
 	}

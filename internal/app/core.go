@@ -164,7 +164,7 @@ func (c *core) openStore(ctx context.Context) error {
 		Machine: machine, Version: ReadBuild().String(), Settings: taskSettings(c.cfg), MaxUnverified: c.cfg.Task.MaxUnverifiedSandboxes,
 		HostFresh: max(3*hostHeartbeat(c.cfg), time.Second), PulsePeriod: c.cfg.Test.ComponentHeartbeat, Log: c.log, Counter: c.metrics,
 		Ring: c.sealing, Prices: prices(c.cfg.Price), LimitApart: c.cfg.Test.RateLimitStagger,
-		SecondLook: c.cfg.Daytona.MaxCreateDelay, MaxCheckpoints: c.cfg.Checkpoint.MaxBytes, Packs: packs,
+		SecondLook: c.cfg.Daytona.MaxCreateDelay, MaxCheckpoints: c.cfg.Checkpoint.MaxBytes, Packs: packs, QuestionExpiry: c.cfg.Task.QuestionExpiry,
 	})
 	if err != nil {
 		return err

@@ -28,6 +28,7 @@ func taskSettings(cfg *config.Loaded) contract.Settings {
 		HeartbeatTimeout: t.HeartbeatTimeout,
 		NoWorkTimeout:    t.NoWorkTimeout,
 		IdleTimeout:      t.IdleTimeout,
+		QuestionWait:     t.QuestionWait,
 		AttemptTimeout:   t.AttemptTimeout,
 		ToolTimeout:      t.ToolTimeout,
 		RetryBase:        t.RetryInitialInterval,

@@ -14,7 +14,7 @@ func sections(root *cobra.Command) {
 	}{
 		{"Get started:", []string{"dev", "demo", "doctor", "check", "help", "completion"}},
 		{"Tasks:", []string{
-			"run", "compare", "ps", "show", "why", "logs", "send", "message", "allow", "cancel", "retry", "rewind", "fork", "review", "diff", "checkout", "take", "give",
+			"run", "compare", "ps", "show", "why", "logs", "send", "answer", "message", "allow", "cancel", "retry", "rewind", "fork", "review", "diff", "checkout", "take", "give",
 			"transcript", "checkpoints", "work", "receipt", "budget", "contract", "acp", "mcp",
 		}},
 		{"Sandboxes:", []string{"sandbox", "host", "openhands"}},

@@ -52,6 +52,7 @@ type WatchState struct {
 	Finished       time.Time `json:"finished,omitzero"`         // when a validator was done; its verdict may be on its way
 	CheckRequested bool      `json:"check_requested,omitempty"` // the agent may have ended; see [CheckSignal]
 
+	Asked  bool          `json:"asked,omitempty"`  // Waiting is for the answer to a question
 	Frozen time.Duration `json:"frozen,omitempty"` // by which the attempt may last longer; see [LoadedSandbox]
 }
 
@@ -116,18 +117,19 @@ type LoadedTask struct {
 // Settings are the durations and limits of one task, read once and frozen in its history.
 // All durations are in nanoseconds on the wire, as time.Duration is.
 type Settings struct {
-	StartupTimeout   time.Duration `json:"startup_timeout"`   // from assignment to agent.started; default 3 min
-	HeartbeatTimeout time.Duration `json:"heartbeat_timeout"` // default 2 min
-	NoWorkTimeout    time.Duration `json:"no_work_timeout"`   // default 15 min
-	IdleTimeout      time.Duration `json:"idle_timeout"`      // after agent.waiting; default 10 min
-	AttemptTimeout   time.Duration `json:"attempt_timeout"`   // longest duration of an attempt; default 4 h
-	ToolTimeout      time.Duration `json:"tool_timeout"`      // of one tool call; default 30 min
-	RetryBase        time.Duration `json:"retry_base"`        // first pause after an infrastructure failure; default 5 s
-	LimitWait        time.Duration `json:"limit_wait"`        // after a provider limit without a reset time; default 5 min
-	CleanupWait      time.Duration `json:"cleanup_wait"`      // how long a task waits for its cleanup; default 2 min
-	UnknownRetry     time.Duration `json:"unknown_retry"`     // first pause after an unknown observation; default 10 s
-	SpawnTimeout     time.Duration `json:"spawn_timeout"`     // for creating one sandbox; default 10 min
-	MaxSignals       int           `json:"max_signals"`       // before continue-as-new; default 2,000
+	StartupTimeout   time.Duration `json:"startup_timeout"`         // from assignment to agent.started; default 3 min
+	HeartbeatTimeout time.Duration `json:"heartbeat_timeout"`       // default 2 min
+	NoWorkTimeout    time.Duration `json:"no_work_timeout"`         // default 15 min
+	IdleTimeout      time.Duration `json:"idle_timeout"`            // after agent.waiting; default 10 min
+	QuestionWait     time.Duration `json:"question_wait,omitempty"` // for the answer to a question, before the task is suspended; default: IdleTimeout
+	AttemptTimeout   time.Duration `json:"attempt_timeout"`         // longest duration of an attempt; default 4 h
+	ToolTimeout      time.Duration `json:"tool_timeout"`            // of one tool call; default 30 min
+	RetryBase        time.Duration `json:"retry_base"`              // first pause after an infrastructure failure; default 5 s
+	LimitWait        time.Duration `json:"limit_wait"`              // after a provider limit without a reset time; default 5 min
+	CleanupWait      time.Duration `json:"cleanup_wait"`            // how long a task waits for its cleanup; default 2 min
+	UnknownRetry     time.Duration `json:"unknown_retry"`           // first pause after an unknown observation; default 10 s
+	SpawnTimeout     time.Duration `json:"spawn_timeout"`           // for creating one sandbox; default 10 min
+	MaxSignals       int           `json:"max_signals"`             // before continue-as-new; default 2,000
 }
 
 // LiveAttempt is an attempt that has started and not ended.
@@ -301,6 +303,7 @@ type Milestone struct {
 	ErrorID    string            `json:"error_id,omitempty"`
 	ResetAt    time.Time         `json:"reset_at,omitzero"`   // of a provider limit
 	EndReason  task.Reason       `json:"end_reason,omitzero"` // that the sandbox reported, without text
+	Question   bool              `json:"question,omitempty"`  // a waiting agent asks a user
 }
 
 // LoadEventsInput asks for the digest of the events after After.

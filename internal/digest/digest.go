@@ -106,6 +106,8 @@ func (b *Built) milestone(e Row) {
 		m.StopReason = data.StopReason
 		m.ResetAt = ResetAt(data, e.At)
 		m.ErrorID, m.EndReason = b.keepError(e, data.Error), reportedReason(data)
+	case event.AgentWaiting:
+		m.Question = event.Read[event.Delivery](e.Data).Question != ""
 	}
 	b.Digest.Milestones = append(b.Digest.Milestones, m)
 }

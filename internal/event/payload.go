@@ -40,7 +40,10 @@ type Delivery struct {
 	Content   string   `json:"content"`
 	Reason    string   `json:"reason"`
 	InReplyTo string   `json:"in_reply_to"`
-	Answered  []string `json:"message_ids"` // nil: a legacy worker does not name them
+	Answered  []string `json:"message_ids"`   // nil: a legacy worker does not name them
+	Question  string   `json:"question"`      // of a waiting agent to a user; empty: none
+	Asks      string   `json:"question_kind"` // see [task.Question]
+	Options   []string `json:"options"`       // answers that the agent proposes
 }
 
 // Sign holds the fields of a heartbeat.

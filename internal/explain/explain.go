@@ -179,6 +179,8 @@ func (f WhyFacts) blocked() Explanation {
 		return f.suspended("A user suspended the task; the work is saved", lastReason(t), "omoi retry "+t.ID)
 	case task.BlockedUnknownTooLong:
 		return f.suspended("The sandbox was unreachable for too long; the work is saved as far as possible", lastReason(t), "omoi retry "+t.ID)
+	case task.BlockedQuestion:
+		return f.suspended(asked(t.Question)+"The task is suspended until a user answers; the work is saved", "", Answer(t.ID))
 	case task.BlockedReview:
 		return f.suspended(needsReview, lastReason(t), "omoi review "+t.ID+" --approve")
 	case task.BlockedNone:

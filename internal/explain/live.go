@@ -19,6 +19,9 @@ func (f WhyFacts) live() Explanation {
 	case t.WaitingFor.Code != "":
 		e.State, e.Next = StandsUnknown, f.printed()
 		e.Why = task.Sentence(begun+", and its state is unknown, which alone does not end it", Reason(t.WaitingFor))
+	case t.Question != nil && t.Group == task.GroupNeedsYou:
+		e.State, e.Next, e.Evidence = StandsWaiting, Answer(t.ID), f.wait()
+		e.Why = asked(t.Question) + "The agent waits for an answer."
 	case p == nil && t.Group == task.GroupNeedsYou:
 		e.State, e.Next, e.Evidence = StandsWaiting, send(t.ID), f.wait()
 		e.Why = quoted(t.Said) + "The agent waits for a message."
@@ -62,6 +65,18 @@ func quoted(text string) string {
 		return ""
 	}
 	return `"` + string(line) + `" `
+}
+
+// asked returns a question with its options, to stand before a sentence; empty if it is unknown.
+func asked(q *task.Question) string {
+	if q == nil {
+		return ""
+	}
+	text := quoted(q.Text)
+	if len(q.Options) > 0 {
+		text += "(" + strings.Join(q.Options, " / ") + ") "
+	}
+	return text
 }
 
 // untilIdle returns when an attempt ends whose agent waits.

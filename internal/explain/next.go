@@ -8,6 +8,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
+// Answer returns the command that answers the question of a task's agent.
+func Answer(taskID string) string { return "omoi answer " + taskID + ` "<text>"` }
+
 func send(taskID string) string { return "omoi send " + taskID + ` "<text>"` }
 
 // queueNext returns the next step for a task that waits for admission.

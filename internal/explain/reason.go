@@ -73,6 +73,7 @@ func sentences() map[task.ReasonCode]func(task.Reason) string {
 		task.ReasonTaskEnded:           always("The task ended without this attempt: its workflow was reset."),
 		task.ReasonSandboxLeft:         always("The sandbox no longer existed when the task was loaded."),
 		task.ReasonTerminated:          always("The workflow was terminated."),
+		task.ReasonQuestion:            always("The agent asked a user, and nobody answered while it waited."),
 		task.ReasonImported:            always("The task had not ended when it was imported from OmoiOS."),
 		task.ReasonStoreUnreachable:    always("The database cannot be reached."),
 		task.ReasonSandboxUnreachable:  always("The sandbox cannot be reached from this worker."),

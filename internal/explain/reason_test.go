@@ -72,6 +72,7 @@ func TestReason_RendersEveryCode(t *testing.T) {
 		task.ReasonTaskEnded:      "The task ended without this attempt: its workflow was reset.",
 		task.ReasonSandboxLeft:    "The sandbox no longer existed when the task was loaded.",
 		task.ReasonTerminated:     "The workflow was terminated.",
+		task.ReasonQuestion:       "The agent asked a user, and nobody answered while it waited.",
 		task.ReasonImported:       "The task had not ended when it was imported from OmoiOS.",
 
 		task.ReasonStoreUnreachable:    "The database cannot be reached.",

@@ -74,7 +74,10 @@ func judgeAsk(ctx context.Context, q *db.Queries, a task.CommandRequest, row db.
 	if asked.Command, err = storeCommand(ctx, q, a, effects.Receipt); err != nil {
 		return asked, err
 	}
-	if effects.Leads == task.StatusCompleted {
+	if a.Kind == task.CommandRetry && row.BlockedReason == string(task.BlockedQuestion) {
+		err = q.CloseQuestion(ctx, "The task continued without an answer.", a.TaskID)
+	}
+	if err == nil && effects.Leads == task.StatusCompleted {
 		asked.Unblocked, err = q.Unblocked(ctx, a.TaskID)
 	}
 	return asked, err

@@ -175,6 +175,9 @@ func (off writeOff) write(ctx context.Context, q *db.Queries, taskID string) (en
 	if err := q.CloseCommands(ctx, off.late, taskID); err != nil {
 		return false, err
 	}
+	if err := closeQuestion(ctx, q, taskID, task.StatusFailed); err != nil {
+		return false, err
+	}
 	if err := q.PointRelay(ctx, taskID, nil); err != nil {
 		return false, err
 	}

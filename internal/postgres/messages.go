@@ -61,6 +61,9 @@ func putMessage(ctx context.Context, q *db.Queries, m ingest.NewMessage) (stored
 	if refusal != "" {
 		row.State = messageNames().stored(ingest.MessageRejected)
 	}
+	if err := answerByMessage(ctx, q, m, refusal); err != nil {
+		return stored, "", err
+	}
 	stored, err = q.InsertMessage(ctx, row)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = errKeyTaken

@@ -51,7 +51,9 @@ func (p *eventPlan) queueMessages(ctx context.Context, q *db.Queries) {
 // again in the same batch.
 func (p *eventPlan) queueWaiting(ctx context.Context, q *db.Queries, n int, at *time.Time) {
 	row, box := p.rows[n], p.rows[n].sandbox.id
-	queueAnswered(ctx, q, box, at, delivery(row.event).Answered)
+	d := delivery(row.event)
+	queueAnswered(ctx, q, box, at, d.Answered)
+	queueQuestion(ctx, q, row, d)
 	if !worksAgain(p.rows[n+1:], box) {
 		_ = q.NoteAgentWaits(ctx, db.NoteAgentWaitsParams{SandboxID: box, At: at, Sequence: row.sequence})
 	}

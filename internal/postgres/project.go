@@ -143,7 +143,7 @@ func (w *projecting) legal(ours bool) error {
 
 func (w *projecting) write(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		w.readLast, w.readCompletions, w.writeTask, w.writeAttempts, w.endOthers, w.settleCommands, w.pointRelay, w.startCooldown, w.goOn, w.runGate,
+		w.readLast, w.readCompletions, w.writeTask, w.writeAttempts, w.endOthers, w.settleCommands, w.pointRelay, w.startCooldown, w.goOn, w.noteQuestion, w.runGate,
 	} {
 		if err := step(ctx); err != nil {
 			return err

@@ -60,7 +60,7 @@ func (s *Store) Tasks(ctx context.Context, organizationID string, query client.T
 
 // addRest adds what other tables know of the state of tasks.
 func (s *Store) addRest(ctx context.Context, tasks []task.Task) error {
-	for _, add := range []func(context.Context, []task.Task) error{s.addSaid, s.addKeys, s.addPending} {
+	for _, add := range []func(context.Context, []task.Task) error{s.addSaid, s.addKeys, s.addPending, s.addQuestions} {
 		if err := add(ctx, tasks); err != nil {
 			return err
 		}

@@ -50,6 +50,8 @@ type Config struct {
 	MaxCheckpoints int64
 	// Packs stores packs of checkpoints instead of the database; nil: the database does.
 	Packs checkpoint.Packs
+	// QuestionExpiry is the time after which a question is no longer answered; 0: without a limit.
+	QuestionExpiry time.Duration
 	// Counter counts attempts and ends; nil: none.
 	Counter Counter
 }
@@ -200,6 +202,7 @@ func settingsWithDefaults(s contract.Settings) contract.Settings {
 	s.HeartbeatTimeout = cmp.Or(s.HeartbeatTimeout, 2*time.Minute)
 	s.NoWorkTimeout = cmp.Or(s.NoWorkTimeout, 15*time.Minute)
 	s.IdleTimeout = cmp.Or(s.IdleTimeout, 10*time.Minute)
+	s.QuestionWait = cmp.Or(s.QuestionWait, s.IdleTimeout)
 	s.AttemptTimeout = cmp.Or(s.AttemptTimeout, 4*time.Hour)
 	s.ToolTimeout = cmp.Or(s.ToolTimeout, 30*time.Minute)
 	s.RetryBase = cmp.Or(s.RetryBase, 5*time.Second)

@@ -171,7 +171,9 @@ func (s *Store) forAttempt(ctx context.Context, work *task.Work, row db.WorkRow)
 			work.Feedback = strings.TrimSpace(open + "\n\n" + work.Feedback)
 		}
 	}
-	return nil
+	var err error
+	work.Answers, err = s.answers(ctx, work.TaskID, work.Attempt)
+	return err
 }
 
 // attemptOf returns the sandbox of a verdict if it belongs to an attempt of the task; empty otherwise. Such a verdict

@@ -157,6 +157,8 @@ func Decide(s State, f Fact) (State, Effects) {
 		return decidePark(s, BlockedBudget, ClassBudget)
 	case FactSuspend:
 		return decidePark(s, BlockedSuspended, ClassNone)
+	case FactAsked:
+		return decidePark(s, BlockedQuestion, ClassNone)
 	}
 	return s, ignore(s, ReceiptRefused)
 }
@@ -333,13 +335,14 @@ const (
 	FactPause   FactKind = "pause"   // a user pauses a project and suspends its running tasks
 	FactBudget  FactKind = "budget"  // a budget is spent
 	FactSuspend FactKind = "suspend" // a user suspends the task
+	FactAsked   FactKind = "asked"   // nobody answered the question of the agent while it waited
 )
 
 // decidePark ends the attempt and suspends the task. It is too late for a task that is being published. A user may also suspend a
 // task that is suspended for another reason.
 func decidePark(s State, why BlockedReason, class FailureClass) (State, Effects) {
 	switch {
-	case s.Stage == StagePublish:
+	case s.Stage == StagePublish, why == BlockedQuestion && s.leaving():
 		return s, ignore(s, ReceiptTooLate)
 	case s.Blocked == why, s.Blocked != BlockedNone && why != BlockedSuspended:
 		return s, ignore(s, ReceiptRefused)

@@ -34,4 +34,5 @@ var defaultReasons = map[FactKind]struct{ reason, success string }{
 	FactPause:    {reason: "The project was paused."},
 	FactBudget:   {reason: "A budget is spent."},
 	FactSuspend:  {reason: "A user suspended the task."},
+	FactAsked:    {reason: "The agent awaits an answer."},
 }

@@ -59,6 +59,7 @@ type Task struct {
 	WaitingFor    Reason     `json:"waiting_for" doc:"What holds an admitted task back, as of the last check. Empty code: nothing."`
 	Score         float64    `json:"score" doc:"Urgency in the queue, from priority, waiting time, deadline_at, dependents and retries; the highest is admitted first. 0: not ready."`
 
+	Question       *Question    `json:"question" doc:"Open question of the agent to a user. Null: none."`
 	PendingCommand *Command     `json:"pending_command" doc:"Oldest accepted command that is not settled. Null: none."`
 	Why            string       `json:"why" doc:"One sentence for users: what the task is doing or waiting for."`
 	Said           string       `json:"-"` // what an agent that waits for a message said last

@@ -24,7 +24,7 @@ func GroupOf(status Status, blocked BlockedReason) Group {
 	switch status {
 	case StatusPending:
 		switch blocked { //nolint:exhaustive // the others end by themselves, or by the user who began them
-		case BlockedDependencyFailed, BlockedBudget, BlockedUnknownTooLong, BlockedReview:
+		case BlockedDependencyFailed, BlockedBudget, BlockedUnknownTooLong, BlockedReview, BlockedQuestion:
 			return GroupNeedsYou
 		}
 		return GroupWaiting

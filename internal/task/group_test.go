@@ -19,7 +19,7 @@ func TestGroupOf_EveryStatusHasAKnownGroup(t *testing.T) {
 	} {
 		require.Equal(t, want, task.GroupOf(status, task.BlockedNone), status)
 	}
-	needs := []task.BlockedReason{task.BlockedDependencyFailed, task.BlockedBudget, task.BlockedUnknownTooLong, task.BlockedReview}
+	needs := []task.BlockedReason{task.BlockedDependencyFailed, task.BlockedBudget, task.BlockedUnknownTooLong, task.BlockedReview, task.BlockedQuestion}
 	for _, blocked := range task.BlockedReasons() {
 		want := task.GroupWaiting
 		if slices.Contains(needs, blocked) {

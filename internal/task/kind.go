@@ -24,6 +24,7 @@ const (
 	KindOpenTasks       Kind = "project_has_open_tasks"
 	KindSequenceGap     Kind = "sequence_gap"
 	KindMessageRejected Kind = "message_rejected"
+	KindQuestionClosed  Kind = "question_closed"
 	KindCheckpointLimit Kind = "checkpoint_limit"
 	KindContinued       Kind = "task_continued"
 	KindSandboxDeleted  Kind = "sandbox_deleted"
@@ -84,6 +85,7 @@ func Kinds() []KindInfo {
 		{KindOpenTasks, CodeConflict, 409, "The project has tasks that have not ended, so that it cannot be deleted.", "Cancel these tasks, or wait for their end."},
 		{KindSequenceGap, CodeConflict, 409, "A batch begins after the next expected event number; `acknowledged` is the last number that is stored.", "Send again from `acknowledged` + 1."},
 		{KindMessageRejected, CodeConflict, 409, "The agent has ended, so that the message was stored and not delivered; `message_id` names its delivery status.", "Start another attempt, or create a task."},
+		{KindQuestionClosed, CodeConflict, 409, "The question was answered, was cancelled with its task, or has expired; `question` has its state and the first answer.", "Read `question`: the first answer counts."},
 		{"gone", CodeGone, 410, "The object existed, and has ended or was deleted.", "Do not repeat the request: the object does not return."},
 		{KindSandboxDeleted, CodeGone, 410, "The sandbox is deleted; its token no longer opens anything.", "Stop reporting. Nothing more is accepted from this sandbox."},
 		{KindDataRemoved, CodeGone, 410, "Retention has removed the data, or the cursor points before data that it removed; the message names the date.", "With a cursor: begin again without a cursor. Otherwise: do not repeat the request, the data does not return."},

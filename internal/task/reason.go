@@ -65,6 +65,7 @@ const (
 	ReasonTaskEnded      ReasonCode = "task_ended"      // the workflow was reset, and the task ended without the attempt
 	ReasonSandboxLeft    ReasonCode = "sandbox_left"    // the sandbox was gone when a workflow run loaded the task
 	ReasonTerminated     ReasonCode = "terminated"      // the workflow was terminated
+	ReasonQuestion       ReasonCode = "question"        // the agent asked a user, and nobody answered while it waited
 	ReasonImported       ReasonCode = "imported"        // the task had not ended when it was imported from OmoiOS
 )
 

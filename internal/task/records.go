@@ -64,6 +64,7 @@ type Work struct {
 	Compared bool
 	// TestsFixed reports that an accepted task contract says that tests must not change.
 	TestsFixed bool
+	Answers    []Answered // of earlier attempts, oldest first
 	// Feedback is the text for the attempt that starts now; empty for the first.
 	Feedback string
 	// Attempt is the number of the newest attempt; 0 before the first. Only its sandbox may move the branch, unless it

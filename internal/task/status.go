@@ -73,6 +73,7 @@ const (
 	BlockedPaused           BlockedReason = "paused"
 	BlockedUnknownTooLong   BlockedReason = "unknown_too_long"
 	BlockedSuspended        BlockedReason = "suspended" // a user suspended the task
+	BlockedQuestion         BlockedReason = "question"  // the agent awaits the answer of a user
 	BlockedReview           BlockedReason = "review"    // the validator gave no verdict, by its own limit or a permanent error: a user judges the work
 )
 
@@ -80,6 +81,6 @@ const (
 func BlockedReasons() []BlockedReason {
 	return []BlockedReason{
 		BlockedNone, BlockedDependency, BlockedDependencyFailed, BlockedProviderLimit, BlockedBudget, BlockedPaused, BlockedSuspended,
-		BlockedUnknownTooLong, BlockedReview,
+		BlockedUnknownTooLong, BlockedReview, BlockedQuestion,
 	}
 }

@@ -48,6 +48,9 @@ type Config struct {
 	Continuous  bool   `json:"continuous"`
 	Feedback    string `json:"feedback,omitempty"` // feedback on the previous attempt
 
+	// Answers are the answers to questions of earlier attempts, oldest first.
+	Answers []task.Answered `json:"answers,omitempty"`
+
 	// Validation is set if the agent validates the work on the branch; nil: the agent does the work.
 	Validation *Validation `json:"validation,omitempty"`
 
@@ -188,6 +191,15 @@ func ValidatorPrompt(title, description, contract, missing string) string {
 	}
 	if missing != "" {
 		parts = append(parts, "An earlier round of validation found this missing; look whether it is there now:\n\n"+missing)
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// AnswersText returns questions and their answers as a part of a prompt; empty if there are none.
+func AnswersText(answers []task.Answered) string {
+	var parts []string
+	for _, a := range answers {
+		parts = append(parts, "You asked: "+a.Question+"\n\nA user answered: "+a.Answer)
 	}
 	return strings.Join(parts, "\n\n")
 }

@@ -67,7 +67,7 @@ func FirstPrompt(env agent.Env, begun bool) string {
 	switch {
 	case begun && cfg.Restore != nil && cfg.Restore.Fork != nil:
 		text = "Up to here, this conversation is that of task " + cfg.Restore.Fork.TaskKey + ". Look at what is there already, and go on from there. This task is:\n\n" + text
-	case begun && cfg.Feedback != "":
+	case begun && (cfg.Feedback != "" || len(cfg.Answers) > 0):
 		text = "You have worked on this task before. Look at what is there already, and go on from there. The task was:\n\n" + text
 	case begun:
 		text = "Your work on this task was cut off. Look at what is there already, and go on from there. The task was:\n\n" + text
@@ -83,6 +83,9 @@ func FirstPrompt(env agent.Env, begun bool) string {
 	}
 	if cfg.Feedback != "" {
 		text = "What was said of the attempt before this one:\n\n" + cfg.Feedback + "\n\n" + text
+	}
+	if answers := agentconfig.AnswersText(cfg.Answers); answers != "" {
+		text = answers + "\n\n" + text
 	}
 	return text
 }

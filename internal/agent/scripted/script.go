@@ -27,7 +27,7 @@ type Step struct {
 	Usage // usage
 
 	Kind     string         `json:"-"`
-	Text     string         `json:"text"` // say, think, commit, fail
+	Text     string         `json:"text"` // say, think, commit, fail, ask
 	Path     string         `json:"path"` // write, edit
 	Content  string         `json:"content"`
 	Old      string         `json:"old"` // edit
@@ -40,6 +40,7 @@ type Step struct {
 	Passed   *bool          `json:"passed"`          // verdict; nil: the exit code of Command decides
 	Feedback string         `json:"feedback"`        // verdict
 	List     []string       `json:"recommendations"` // verdict
+	Options  []string       `json:"options"`         // ask
 	Events   int            `json:"events"`          // flood
 	Bytes    int            `json:"bytes"`           // flood
 	ExitCode int            `json:"exit_code"`       // exit
@@ -122,7 +123,7 @@ var forms = map[string]form{
 	"write": {fields: "path content"}, "edit": {fields: "path old new"}, "flood": {fields: "events bytes"},
 	"usage":   {fields: "input_tokens output_tokens cache_read_tokens cache_write_tokens cost_usd"},
 	"verdict": {fields: "passed command feedback recommendations"}, "wait_message": {alone: "yes", fields: "timeout_s"},
-	"bash": {alone: "command", fields: "command timeout_s"}, "complete": {alone: "success", fields: "output success"},
+	"ask": {alone: "text", fields: "text options"}, "bash": {alone: "command", fields: "command timeout_s"}, "complete": {alone: "success", fields: "output success"},
 }
 
 // read decodes an argument. An unknown field is an error, because a misspelled field would have no effect.
@@ -159,6 +160,7 @@ func (s *Step) check() error {
 	}{
 		{(s.Kind == "write" || s.Kind == "edit") && s.Path == "", `"path" is missing`},
 		{s.Kind == "edit" && s.Old == "", `"old" is missing`},
+		{s.Kind == "ask" && strings.TrimSpace(s.Text) == "", `"text" is missing`},
 		{s.Kind == "bash" && s.Command == "", `"command" is missing`},
 		{(s.Kind == "push" || s.Kind == "hang") && !s.Yes, "must be true"},
 		{(s.Kind == "iteration" || s.Kind == "continuous_complete") && s.Free == nil, "must be an object"},

@@ -16,19 +16,21 @@ const everyStep = `{"steps": [
 	{"wait_message": {"timeout_s": 1}}, {"commit": "m"}, {"push": true}, {"iteration": {"anything": [1]}},
 	{"flood": {"events": 2, "bytes": 3}}, {"hang": true}, {"crash": "SIGKILL"}, {"crash": 9}, {"exit": 3}, {"fail": "f"},
 	{"verdict": {"command": "make check", "feedback": "f", "recommendations": ["r"]}},
-	{"continuous_complete": {"validation_passed": true}}, {"complete": {"output": "o", "success": false}}
+	{"continuous_complete": {"validation_passed": true}}, {"complete": {"output": "o", "success": false}},
+	{"ask": "which?"}, {"ask": {"text": "which?", "options": ["a"]}}
 ]}`
 
 func TestParse(t *testing.T) {
 	t.Parallel()
 	s, err := scripted.Parse([]byte(everyStep))
 	require.NoError(t, err)
-	require.Len(t, s.Steps, 21)
+	require.Len(t, s.Steps, 23)
 	require.Equal(t, "true", s.Steps[4].Command)
 	require.InDelta(t, 1.5, s.Steps[4].Seconds, 0)
 	require.Equal(t, 3, s.Steps[16].ExitCode)
 	require.Equal(t, []string{"r"}, s.Steps[18].List)
 	require.False(t, s.Steps[20].Success)
+	require.Equal(t, []string{"a"}, s.Steps[22].Options)
 	kinds := map[string]bool{}
 	for _, step := range s.Steps {
 		kinds[step.Kind] = true

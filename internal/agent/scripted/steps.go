@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/inbox"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
 	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/event"
@@ -44,6 +45,8 @@ func (r *run) step(ctx context.Context, s Step) error {
 		r.usage(s.Usage)
 	case "wait_message":
 		return r.waitMessage(ctx, s.time())
+	case "ask":
+		return r.ask(ctx, s)
 	case "iteration":
 		r.iteration(s.Free)
 	case "flood":
@@ -111,14 +114,35 @@ func (r *run) waitMessage(ctx context.Context, patience time.Duration) error {
 	if err != nil {
 		return ctx.Err() // nil if only the wait timed out
 	}
-	if m.Type == "interrupt" { // the listener did not get this interrupt
+	r.heard(m)
+	return nil
+}
+
+// heard takes a message for which a step waited. The listener did not get an interrupt among them.
+func (r *run) heard(m inbox.Message) {
+	if m.Type == inbox.TypeInterrupt {
 		r.place.Ended = true
 		r.save()
 		r.interrupted(m)
-		return nil
+		return
 	}
 	r.place.Message, r.taken = m.Content, m.ID
 	r.note("message", m.Content)
+}
+
+// ask asks a user and waits for the answer. A question that an earlier attempt asked has its answer.
+func (r *run) ask(ctx context.Context, s Step) error {
+	for _, a := range r.env.Config.Answers {
+		if a.Question == strings.TrimSpace(s.Text) {
+			r.place.Message = a.Answer
+			return nil
+		}
+	}
+	m, err := r.env.Ask(ctx, agent.Question{Text: s.Text, Options: s.Options})
+	if err != nil {
+		return err
+	}
+	r.heard(m)
 	return nil
 }
 

@@ -23,7 +23,9 @@ func nextCommands(t client.Task, waits bool) [][2]string {
 	over := t.Status.Final()
 	ending := t.PendingCommand != nil && t.PendingCommand.Kind == "cancel"
 	waits = waits && !ending
-	add(waits, `omoi send {task} "<text>"`, "answer the waiting agent")
+	asks := t.Question != nil && !over && !ending
+	add(asks, `omoi answer {task} "<text>"`, "answer its question")
+	add(waits && !asks, `omoi send {task} "<text>"`, "answer the waiting agent")
 	add(t.Status == task.StatusFailed || t.Status == task.StatusCancelled, "omoi retry {task}", "start the next attempt")
 	spent := explain.OutOfBudget(t)
 	add(spent, shortened(t, explain.RaiseBudget(t)), "raise the budget and resume")

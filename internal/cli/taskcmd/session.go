@@ -40,7 +40,7 @@ type IO struct {
 func Commands(streams IO) []*cobra.Command {
 	makers := []func(*session) *cobra.Command{
 		newRun, newCompare, newPS, newShow, newLogs, newTranscript, newCheckpoints, newDiff, newCheckout, newTake, newGive, newCancel, newRetry, newRewind, newFork, newReview,
-		newSend, newMessage, newAllow, newProject, newBudget, newContract, newSandbox, newReceipt,
+		newSend, newAnswer, newMessage, newAllow, newProject, newBudget, newContract, newSandbox, newReceipt,
 		newWork, newHost, newStorage, newKeys, newCredentials, newTicket, newGuardian, newConductor, newWhy, newOrganization, newACP, newMCP,
 	}
 	commands := make([]*cobra.Command, 0, len(makers))

@@ -831,6 +831,33 @@ type PullRequestState struct {
 	At time.Time
 }
 
+// One question of an agent to a user.
+type Question struct {
+	ID             string
+	OrganizationID string
+	TaskID         string
+	// Sandbox whose agent asked last; sequence is the number of that event, attempt the attempt of the sandbox.
+	SandboxID string
+	Attempt   int
+	Sequence  int64
+	// permission asks whether the agent may do something.
+	Kind    string
+	Text    string
+	Options json.RawMessage
+	State   string
+	// Why the question was cancelled or has expired. Empty: neither.
+	Reason     string
+	Answer     string
+	AnsweredBy string
+	// How the answer came: api, or message for a message to the waiting agent. Empty: no answer.
+	Channel string
+	AskedAt time.Time
+	// When the task was suspended for the question. Null: not yet.
+	SuspendedAt *time.Time
+	// When state left open. Null: open.
+	SettledAt *time.Time
+}
+
 // One kind of data that retention removes of a sandbox or a task. The row is written before anything is removed.
 type Removal struct {
 	// ID of a sandbox; for branches and refs: of a task.
