@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/checkpoint"
+	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -132,4 +133,14 @@ func (s *fakeStore) CheckpointCommits(context.Context, string, checkpoint.ID) (c
 func (s *fakeStore) SaveBranchCommit(_ context.Context, _, commit string) error {
 	s.bundled = commit
 	return nil
+}
+
+// providers finds the one fake.
+type providers map[string]sandbox.Provider
+
+func (p providers) Provider(name string) (sandbox.Provider, error) {
+	if one, ok := p[name]; ok {
+		return one, nil
+	}
+	return nil, task.Errorf(task.CodeNotFound, "no provider %s", name)
 }

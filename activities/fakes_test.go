@@ -619,13 +619,3 @@ func (p *fakeProvider) List(context.Context, string) ([]sandbox.Sandbox, error) 
 	}
 	return out, nil
 }
-
-// providers finds the one fake.
-type providers map[string]sandbox.Provider
-
-func (p providers) Provider(name string) (sandbox.Provider, error) {
-	if one, ok := p[name]; ok {
-		return one, nil
-	}
-	return nil, task.Errorf(task.CodeNotFound, "no provider %s", name)
-}

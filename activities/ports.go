@@ -62,6 +62,8 @@ type Texts interface {
 
 // Ledger is the part of the store that records sandboxes.
 type Ledger interface {
+	Signs
+
 	LedgerSandbox(ctx context.Context, sandboxID string) (task.Sandbox, error)
 	// RanOut counts the earlier attempts of a task that failed for lack of memory or disk.
 	RanOut(ctx context.Context, taskID string, before int) (int, error)
@@ -81,6 +83,10 @@ type Ledger interface {
 	SandboxUnmade(ctx context.Context, sandboxID string) (bool, error)
 	SaveSalvage(ctx context.Context, sandboxID string, s task.Salvage) error
 	SaveHead(ctx context.Context, taskID string, attempt int, commit string) error
+}
+
+// Signs is the part of the store for the signs of life of an attempt.
+type Signs interface {
 	// Pulse returns the signs of life of an attempt, and outages of ingest and relay within window.
 	Pulse(ctx context.Context, sandboxID string, window time.Duration) (task.Pulse, error)
 	// FrozenTime returns how long a sandbox was frozen since its attempt was assigned.

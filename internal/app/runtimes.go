@@ -181,9 +181,9 @@ func (r runtimes) AgentRuntimes(ctx context.Context, work task.Work) (all []api.
 	return all, nil
 }
 
-// lacksModel says that an agent needs the name of a model, and neither the credential nor the task has one; empty: all is
+// lacksModel says that an agent needs the name of a model, and neither its stored credential nor the task has one; empty: all is
 // there.
-func lacksModel(agent string, credential, execution map[string]string) string {
+func lacksModel(agent string, stored, execution map[string]string) string {
 	d, ok := acp.Of(agent)
 	if !ok || !task.RuntimeOf(agent).ACP {
 		return ""
@@ -192,7 +192,7 @@ func lacksModel(agent string, credential, execution map[string]string) string {
 	if vars == nil {
 		vars = map[string]string{}
 	}
-	maps.Copy(vars, credential)
+	maps.Copy(vars, stored)
 	_, err := d.Environ(acp.Place{}, vars)
 	if task.CodeOf(err) != task.CodeInvalid {
 		return ""

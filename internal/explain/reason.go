@@ -24,32 +24,40 @@ func Reason(r task.Reason) string {
 // ReasonCodes returns all codes in alphabetical order.
 func ReasonCodes() []task.ReasonCode { return slices.Sorted(maps.Keys(sentences())) }
 
-// sentences maps each code to its text. No other place does.
+// sentences maps each code to its text.
 func sentences() map[task.ReasonCode]func(task.Reason) string {
-	return map[task.ReasonCode]func(task.Reason) string{
-		task.ReasonSlot:                always("waiting for a slot"),
-		task.ReasonProjectLimit:        func(r task.Reason) string { return slots(r, "project") },
-		task.ReasonOrganizationLimit:   func(r task.Reason) string { return slots(r, "organization") },
-		task.ReasonBudgetReserved:      always("waiting: the rest of the project's budget is reserved for running tasks"),
-		task.ReasonTaskBudget:          func(r task.Reason) string { return "waiting: " + Spent(r) },
-		task.ReasonProjectBudget:       func(r task.Reason) string { return "waiting: " + Spent(r) },
-		task.ReasonDependency:          dependency,
-		task.ReasonDependencyFailed:    dependencyFailed,
-		task.ReasonProjectPaused:       always("waiting: the project is paused"),
-		task.ReasonOrganizationPaused:  always("waiting: the organization is paused"),
-		task.ReasonAutonomousOff:       always("waiting: autonomous execution is off in this project"),
-		task.ReasonCooldown:            cooldown,
-		task.ReasonCooldownProbe:       always("waiting: another task tests whether the rate limit of its credential has reset"),
-		task.ReasonCooldownOver:        always("waiting: the rate limit of its credential has reset, and its tasks resume one after the other"),
-		task.ReasonTakeover:            always("waiting for another credential of the same owner to take over"),
-		task.ReasonLimitReset:          func(r task.Reason) string { return "waiting until " + until(r) + ", when that limit resets" },
-		task.ReasonLimitUnknown:        limitUnknown,
-		task.ReasonServerFull:          func(r task.Reason) string { return "waiting until " + until(r) + " for room on its OpenHands server" },
-		task.ReasonEarlierSandbox:      earlierSandbox,
-		task.ReasonUnverifiedLimit:     unverified,
-		task.ReasonNoHost:              noHost,
-		task.ReasonHostsFull:           hostsFull,
-		task.ReasonRetrying:            retrying,
+	all := map[task.ReasonCode]func(task.Reason) string{ //nolint:exhaustive // endings has the others
+		task.ReasonSlot:               always("waiting for a slot"),
+		task.ReasonProjectLimit:       func(r task.Reason) string { return slots(r, "project") },
+		task.ReasonOrganizationLimit:  func(r task.Reason) string { return slots(r, "organization") },
+		task.ReasonBudgetReserved:     always("waiting: the rest of the project's budget is reserved for running tasks"),
+		task.ReasonTaskBudget:         func(r task.Reason) string { return "waiting: " + Spent(r) },
+		task.ReasonProjectBudget:      func(r task.Reason) string { return "waiting: " + Spent(r) },
+		task.ReasonDependency:         dependency,
+		task.ReasonDependencyFailed:   dependencyFailed,
+		task.ReasonProjectPaused:      always("waiting: the project is paused"),
+		task.ReasonOrganizationPaused: always("waiting: the organization is paused"),
+		task.ReasonAutonomousOff:      always("waiting: autonomous execution is off in this project"),
+		task.ReasonCooldown:           cooldown,
+		task.ReasonCooldownProbe:      always("waiting: another task tests whether the rate limit of its credential has reset"),
+		task.ReasonCooldownOver:       always("waiting: the rate limit of its credential has reset, and its tasks resume one after the other"),
+		task.ReasonTakeover:           always("waiting for another credential of the same owner to take over"),
+		task.ReasonLimitReset:         func(r task.Reason) string { return "waiting until " + until(r) + ", when that limit resets" },
+		task.ReasonLimitUnknown:       limitUnknown,
+		task.ReasonServerFull:         func(r task.Reason) string { return "waiting until " + until(r) + " for room on its OpenHands server" },
+		task.ReasonEarlierSandbox:     earlierSandbox,
+		task.ReasonUnverifiedLimit:    unverified,
+		task.ReasonNoHost:             noHost,
+		task.ReasonHostsFull:          hostsFull,
+		task.ReasonRetrying:           retrying,
+	}
+	maps.Copy(all, endings())
+	return all
+}
+
+// endings maps the codes of ends, and of doubts about a running attempt.
+func endings() map[task.ReasonCode]func(task.Reason) string {
+	return map[task.ReasonCode]func(task.Reason) string{ //nolint:exhaustive // sentences has the others
 		task.ReasonSetupFailed:         detailOr("The setup step failed."),
 		task.ReasonSetupTimeout:        detailOr("The setup step exceeded its time limit."),
 		task.ReasonNoCredential:        detailOr("A credential is missing."),

@@ -1,6 +1,7 @@
 package openhands
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -178,13 +179,10 @@ func (c *Client) discard(ctx context.Context, id string) error {
 		return err
 	}
 	_, err := c.Get(ctx, id)
-	switch task.CodeOf(err) {
-	case task.CodeNotFound:
+	if task.CodeOf(err) == task.CodeNotFound {
 		return nil
-	case "":
-		return task.Errorf(task.CodeUnavailable, "The OpenHands server still has the conversation.")
 	}
-	return err
+	return cmp.Or(err, error(task.Errorf(task.CodeUnavailable, "The OpenHands server still has the conversation.")))
 }
 
 func conversation(id string) string { return "/api/conversations/" + url.PathEscape(id) }

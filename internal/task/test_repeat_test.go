@@ -18,8 +18,8 @@ func TestTestRepeat_Judged(t *testing.T) {
 		why, words            string
 	}{
 		"both":          {passed, passed, "", "", task.TestsGreen, "", "Passed with the tests of the base commit and with those of the work."},
-		"both, passed": {passed, passed, passed, "", task.TestsGreen, "", "Passed with the tests of the base commit and with those of the work; the base commit passes too."},
-		"both, failed": {passed, passed, failed, "", task.TestsGreen, "", "Passed with the tests of the base commit and with those of the work; the base commit fails."},
+		"both, passed":  {passed, passed, passed, "", task.TestsGreen, "", "Passed with the tests of the base commit and with those of the work; the base commit passes too."},
+		"both, failed":  {passed, passed, failed, "", task.TestsGreen, "", "Passed with the tests of the base commit and with those of the work; the base commit fails."},
 		"cheat":         {passed, failed, passed, "", task.TestsChangedOnly, "", "Passed only with the changed tests (a_test.go). With the tests of the base commit the work fails; the base commit passes them."},
 		"rewrite":       {passed, failed, failed, "", task.TestsChangedOnly, "", "Passed only with the changed tests (a_test.go). With the tests of the base commit the work fails; the base commit fails them too."},
 		"red":           {failed, failed, passed, "", task.TestsRed, "", "Failed; the base commit passes."},

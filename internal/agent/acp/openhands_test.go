@@ -2,6 +2,7 @@
 package acp_test
 
 import (
+	"maps"
 	"net/http"
 	"os"
 	"strings"
@@ -21,9 +22,7 @@ func onOpenHands(t *testing.T, f *openhandstest.Fake) *bench {
 	t.Helper()
 	b := newBench(t, "openhands", "", "")
 	delete(b.cfg.Env, fakeDir)
-	for name, value := range f.Vars() {
-		b.cfg.Env[name] = value
-	}
+	maps.Copy(b.cfg.Env, f.Vars())
 	delete(b.cfg.Env, "MODEL")
 	b.cfg.Env[fakeBridge] = "1"
 	b.runtime.Dialect.Command = func(string) ([]string, error) { return []string{"/proc/self/exe"}, nil }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -50,16 +51,18 @@ func TestFake_MessageRefused(t *testing.T) {
 	for name, status := range map[string]int{"for ever": http.StatusInternalServerError, "as invalid": http.StatusUnprocessableEntity} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var tried atomic.Bool
+			tried := make(chan struct{})
+			once := sync.OnceFunc(func() { close(tried) })
 			f := openhandstest.NewFake(t, func(turn *openhandstest.Turn) {
-				for !tried.Load() && t.Context().Err() == nil {
-					time.Sleep(time.Millisecond)
+				select {
+				case <-tried:
+				case <-t.Context().Done():
 				}
 				turn.Finish("done")
 			})
 			f.Fault = func(r *http.Request) openhandstest.Fault {
 				if isMessage(r) && len(f.Said()) == 1 {
-					tried.Store(true)
+					once()
 					return openhandstest.Fault{Status: status}
 				}
 				return openhandstest.Fault{}

@@ -75,7 +75,7 @@ func TestFaults_OfShellAndFiles(t *testing.T) {
 	t.Parallel()
 	s := onFake(t)
 	for name, c := range calls {
-		for _, site := range strings.Fields(c.sites) {
+		for site := range strings.FieldsSeq(c.sites) {
 			for wrong, fault := range wrongs {
 				t.Run(name+" "+site+" "+wrong, func(t *testing.T) {
 					t.Parallel()
