@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/api"
+	"github.com/omoi-dev/omoi/api/client"
 )
 
 // Where documents show JSON: code spans with an object or with members of one, blocks, and arguments of commands.
@@ -46,7 +47,7 @@ func shown(t *testing.T, text string) (found []map[string]any) {
 // notSent returns the first field names of objects that no client sends to the API: lines of programs, steps of
 // scripts, frames of a WebSocket, bodies for the Daytona emulator, signals, input of agents, and settings of editors.
 func notSent(name string) bool {
-	steps := "say think write edit bash sleep_s commit push wait_message usage complete fail verdict iteration " +
+	steps := "say ask think write edit bash sleep_s commit push wait_message usage complete fail verdict iteration " +
 		"continuous_complete hang crash exit flood"
 	return strings.Contains(" omoi type switch by kind id passed version tool_name agent_servers mcpServers "+steps+" ", " "+name+" ")
 }
@@ -100,6 +101,8 @@ func (w *world) sendShown(file string, object map[string]any) bool {
 		if !has("content") {
 			object["content"] = "x"
 		}
+	case has("answer"):
+		path = "/api/v1/questions/" + w.asks(of, box) + "/answer"
 	case has("settings"):
 		method, path = http.MethodPatch, "/api/v1/projects/"+of.ProjectID
 	case has("provider", "agent"):
@@ -116,4 +119,13 @@ func (w *world) sendShown(file string, object map[string]any) bool {
 	got := w.call(method, path, object)
 	require.Equal(w.t, want, got.status, "%s shows %v: %s", file, object, got.body)
 	return true
+}
+
+// asks has the agent of a task ask a question, and returns its ID.
+func (w *world) asks(of client.Task, box string) string {
+	w.t.Helper()
+	ok[map[string]any](w.call(http.MethodPost, box+"/events", `{"event_type":"agent.waiting","event_data":{"question":"Which one?"}}`), http.StatusOK)
+	open := ok[client.Page[client.Question]](w.call(http.MethodGet, "/api/v1/questions?state=open&task_id="+of.ID, nil), http.StatusOK)
+	require.Len(w.t, open.Items, 1)
+	return open.Items[0].ID
 }

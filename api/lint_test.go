@@ -177,7 +177,7 @@ func (l *linter) requestSchemas() map[string]bool {
 }
 
 // verbs are the verbs with which summaries of operations may begin.
-const verbs = " Acknowledge Add Analyze Append Cancel Check Compare Complete Count Create Delete Download Emergency-cancel End " +
+const verbs = " Acknowledge Add Analyze Answer Append Cancel Check Compare Complete Count Create Delete Download Emergency-cancel End " +
 	"Explain Fork Get Lease List Mark Merge Override Pause Preview Re-encrypt Read Reallocate Receive Remove Replace Resume Retry Rewind " +
 	"Revert Revoke Send Set Start Stream Submit Suspend Test Trigger Update Withdraw "
 

@@ -27,7 +27,7 @@ type Question struct {
 	ID          string     `json:"id" doc:"UUID of the question."`
 	TaskID      string     `json:"task_id" doc:"Task whose agent asks."`
 	Attempt     int        `json:"attempt" doc:"Number of the attempt whose agent asked last."`
-	SandboxID   string     `json:"sandbox_id" doc:"Sandbox of that attempt."`
+	SandboxID   string     `json:"sandbox_id" doc:"Sandbox of that attempt, in which the agent waited for the answer."`
 	Sequence    int64      `json:"sequence" doc:"Sequence of the event agent.waiting with the question."`
 	Kind        string     `json:"kind" enum:"question,permission" doc:"question: any answer helps; permission: the agent asks whether it may do something."`
 	Text        string     `json:"text" doc:"What the agent asks, at most 16,000 characters."`
