@@ -51,14 +51,27 @@ func (p *Provider) each(ctx context.Context, installation, state string, act fun
 	all.SetLimit(atOnce)
 	for i, c := range found {
 		all.Go(func() error {
-			if err := act(ctx, c.ID); err != nil && !gone(err) && !p.ends(ctx, c.ID) {
-				errs[i] = engineError("pause or unpause a container", err)
-			}
+			errs[i] = p.untilDone(ctx, c.ID, act)
 			return nil
 		})
 	}
 	_ = all.Wait() // errs has the errors
 	return sandboxes(found), errors.Join(errs...)
+}
+
+// untilDone calls act for a container, up to three times: on a busy machine, the kernel may not freeze all processes in the time that
+// the engine gives it.
+func (p *Provider) untilDone(ctx context.Context, id string, act func(context.Context, string) error) error {
+	const most = 3
+	for try := 1; ; try++ {
+		err := act(ctx, id)
+		if err == nil || gone(err) || p.ends(ctx, id) {
+			return nil
+		}
+		if try == most || ctx.Err() != nil {
+			return engineError("pause or unpause a container", err)
+		}
+	}
 }
 
 // ends reports whether a container ends within a second. The engine answers the pause of an ending container with an

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -99,4 +100,29 @@ func TestFreeze_WithoutAnEngineFreezesNothing(t *testing.T) {
 	require.Zero(t, count)
 	_, err = p.Thaw(t.Context(), "any")
 	require.Error(t, err, "containers of the last stop may be paused: it is asked again")
+}
+
+// TestFreeze_RepeatsAPauseThatFails has the kernel of a busy machine freeze a container at the third pause.
+func TestFreeze_RepeatsAPauseThatFails(t *testing.T) {
+	t.Parallel()
+	var pauses atomic.Int32
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/containers/json"):
+			_, _ = w.Write([]byte(`[{"Id": "one"}]`))
+		case strings.HasSuffix(r.URL.Path, "/pause") && pauses.Add(1) == 3:
+			w.WriteHeader(http.StatusNoContent)
+		default:
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = w.Write([]byte(`{"message": "Cannot pause container one: OCI runtime pause failed: unable to freeze"}`))
+		}
+	}))
+	t.Cleanup(api.Close)
+	p, err := docker.New(docker.Config{Host: "tcp://" + api.Listener.Addr().String(), StateDir: t.TempDir()}, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, p.Close()) })
+	_, err = p.Freeze(t.Context(), "any")
+	require.NoError(t, err)
+	require.EqualValues(t, 3, pauses.Load())
 }
