@@ -101,6 +101,7 @@ func TestMCP(t *testing.T) {
 	r.wholeTask(r.mcpByStdio(clone), "")
 	r.wholeTask(r.mcpByHTTP(), clone)
 	r.steered(clone)
+	r.answersByMCP(clone)
 	r.lostClient(clone)
 	r.refusals()
 	r.noLeaks()
@@ -111,7 +112,7 @@ func (r *rig) schemas() {
 	r.t.Helper()
 	listed, err := r.mcpByHTTP().ListTools(r.t.Context(), nil)
 	require.NoError(r.t, err)
-	require.Len(r.t, listed.Tools, 10)
+	require.Len(r.t, listed.Tools, 11)
 	for _, tool := range listed.Tools {
 		require.NotEmpty(r.t, tool.Description, tool.Name)
 		for _, schema := range []any{tool.InputSchema, tool.OutputSchema} {
@@ -200,7 +201,7 @@ func (r *rig) steered(repo string) {
 		return strings.Contains(c.tool("logs", map[string]any{"task": made.Task}), "Paint it blue")
 	})
 	require.Contains(t, c.tool("cancel_task", map[string]any{"task": made.Task, "reason": "enough"}), "Cancel of task")
-	ended := r.ends(r.only1(made.Task), task.StatusCancelled)
+	ended := r.ends(r.idOfKey(made.Task), task.StatusCancelled)
 	require.Contains(t, c.tool("why", map[string]any{"task": made.Task}), "enough")
 	require.Contains(t, c.tool("retry_task", map[string]any{"task": made.Task}), "Retry of task")
 	r.until(ended.ID, "begins again", func(t task.Task) bool { return t.AttemptCount == 2 })
@@ -208,8 +209,26 @@ func (r *rig) steered(repo string) {
 	r.ends(ended.ID, task.StatusCancelled)
 }
 
-// only1 returns the ID of the task with a key.
-func (r *rig) only1(key string) string {
+// answersByMCP answers the question of an agent.
+func (r *rig) answersByMCP(repo string) {
+	r.t.Helper()
+	c := r.mcpByHTTP()
+	made := c.taskOf("run_task", scripted(r.t, map[string]any{"repo": repo}, `{"ask":{"text":"Which color?","options":["blue"]}}`, `{"complete":{"output":"{{message}}"}}`))
+	got, of := mcpTask{}, map[string]any{"task": made.Task, "wait_seconds": 5}
+	r.eventually("the agent asks", func() bool {
+		got = c.taskOf("show_task", of)
+		return got.Next == "answer"
+	})
+	reply := map[string]any{"task": made.Task, "text": "blue"}
+	require.Contains(r.t, c.tool("answer", reply), "Which color?")
+	r.ends(r.idOfKey(made.Task), task.StatusCompleted)
+	require.Equal(r.t, "blue", c.taskOf("show_task", of).Answer)
+	refused, failed := c.says("answer", reply)
+	require.True(r.t, failed, refused)
+}
+
+// idOfKey returns the ID of the task with a key.
+func (r *rig) idOfKey(key string) string {
 	r.t.Helper()
 	t, err := r.api.Task(r.t.Context(), key)
 	require.NoError(r.t, err)
@@ -236,7 +255,7 @@ func (r *rig) lostClient(dir string) {
 	made := again.taskOf("run_task", arguments)
 	require.Equal(t, before+1, r.tasks())
 	again.tool("cancel_task", map[string]any{"task": made.Task})
-	r.ends(r.only1(made.Task), task.StatusCancelled)
+	r.ends(r.idOfKey(made.Task), task.StatusCancelled)
 }
 
 // refusals checks what bad calls answer.

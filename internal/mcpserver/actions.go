@@ -15,8 +15,8 @@ import (
 func (s *server) addActions(m *mcp.Server) {
 	add(s, m, changing("run_task", "Create a task", "Create a task: an agent works on the text in a sandbox, and omoi publishes its branch and pull request. "+
 		"The answer comes at once, with the key of the task.", false), s.runTask)
-	addText(s, m, changing("send_message", "Send a message to an agent", "Send a message to the running agent of a task, for example an answer to its question. "+
-		"The answer is the delivery status.", false), sendMessage)
+	addText(s, m, changing("send_message", "Send a message to an agent", "Send a message to the running agent of a task. The result is its delivery status.", false), sendMessage)
+	addText(s, m, changing("answer", "Answer a question", "Answer the open question of a task's agent. The first answer counts. A suspended task resumes.", false), answer)
 	addText(s, m, changing("cancel_task", "Cancel a task", "Cancel a task: its agent ends, and omoi saves its work.", true), cancelTask)
 	addText(s, m, changing("retry_task", "Retry a task", "Retry a failed or cancelled task, or resume a suspended one. The next attempt continues on the same branch.",
 		false), retryTask)
@@ -86,6 +86,26 @@ func sendMessage(ctx context.Context, c *call, in sendArgs) (string, error) {
 	}
 	m, err := c.api.Message(ctx, queued.MessageID, 0)
 	return fmt.Sprintf("Message %s: %s. Next: logs of task %s, for the answer of the agent.", queued.MessageID, m.State, in.Task), err
+}
+
+type answerArgs struct {
+	Task string `json:"task" jsonschema:"key or ID of the task"`
+	Text string `json:"text" jsonschema:"the answer: one of the options, or any text"`
+}
+
+func answer(ctx context.Context, c *call, in answerArgs) (string, error) {
+	t, err := c.api.Task(ctx, in.Task)
+	if err != nil {
+		return "", err
+	}
+	if t.Question == nil {
+		return "", task.Errorf(task.CodeConflict, "Task %s has no open question. Next: show_task.", in.Task)
+	}
+	q, err := c.api.AnswerQuestion(ctx, t.Question.ID, in.Text)
+	if closed, ok := client.ClosedQuestion(err); ok {
+		return fmt.Sprintf("The question is %s. The answer that counts: %s", closed.State, closed.Answer), nil
+	}
+	return fmt.Sprintf("Answered: %s Next: show_task.", q.Text), err
 }
 
 type endArgs struct {

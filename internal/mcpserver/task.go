@@ -27,14 +27,25 @@ type shown struct {
 	Branch      string `json:"branch,omitempty" jsonschema:"branch that holds the work"`
 	PullRequest string `json:"pull_request,omitempty" jsonschema:"address of the pull request"`
 	Answer      string `json:"answer,omitempty" jsonschema:"final output of the agent"`
+	Question    *asked `json:"question,omitempty" jsonschema:"what the agent asks: reply by answer"`
 	Next        string `json:"next" jsonschema:"which tool to call next"`
 }
 
+// asked is an open question of an agent.
+type asked struct {
+	Text    string   `json:"text"`
+	Options []string `json:"options,omitempty" jsonschema:"proposed answers; another text is an answer too"`
+}
+
 func show(t client.Task) shown {
-	return shown{
+	out := shown{
 		Task: cmp.Or(t.Key, t.ID), Title: t.Title, Status: string(t.Status), Ended: t.Status.Final(), Why: t.Why, Agent: t.Agent,
 		Attempts: t.AttemptCount, Branch: task.Deref(t.Branch), PullRequest: task.Deref(t.PullURL), Answer: outputOf(t), Next: nextOf(t),
 	}
+	if q := t.Question; q != nil {
+		out.Question = &asked{q.Text, q.Options}
+	}
+	return out
 }
 
 // nextOf names the tool that a model usually calls next.
@@ -42,6 +53,8 @@ func nextOf(t client.Task) string {
 	switch {
 	case t.Status == task.StatusCompleted:
 		return "diff"
+	case t.Question != nil:
+		return "answer"
 	case t.Status.Final():
 		return "why, then retry_task"
 	case t.Group == task.GroupNeedsYou:
@@ -67,7 +80,7 @@ func (c *call) await(ctx context.Context, id string, of awaited) (client.Task, e
 	end := time.Now().Add(time.Duration(of.WaitSeconds) * time.Second)
 	for seconds := 1; ; seconds++ {
 		t, err := c.api.Task(ctx, id)
-		if err != nil || t.Status.Final() || t.Group == task.GroupNeedsYou || !time.Now().Before(end) {
+		if err != nil || t.Status.Final() || t.Question != nil || t.Group == task.GroupNeedsYou || !time.Now().Before(end) {
 			return t, err
 		}
 		select {
