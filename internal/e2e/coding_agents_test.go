@@ -53,10 +53,10 @@ func TestCodingAgents(t *testing.T) {
 				hosts, err := a.api.Hosts(t.Context())
 				return err == nil && len(hosts) == 1 && slices.Contains(hosts[0].Agents, name)
 			})
-			computes, cancelled, killed := a.computes(), a.isCancelled(), a.isKilled()
-			computes()
-			cancelled()
-			killed()
+			// One after the other: most programs let the model go on while a command takes longer than half a minute.
+			a.computes()
+			a.isCancelled()
+			a.isKilled()
 			a.noLeaks()
 		})
 	}
@@ -101,8 +101,8 @@ func (a *realAgent) pid(id, file string) (pid int) {
 	return pid
 }
 
-// computes submits a task that gets a message while a tool runs, and returns what waits for its end.
-func (a *realAgent) computes() (ends func()) {
+// computes runs a task that gets a message while a tool runs.
+func (a *realAgent) computes() {
 	const told = "Keep the program short."
 	repo, dir := a.repo(), a.shared()
 	later := a.dialect.Steer == acp.SteerAfter
@@ -124,17 +124,15 @@ func (a *realAgent) computes() (ends func()) {
 		model.Add(modeltest.Turn{Text: "The result is still {{last_tool_result}}.", Expect: hears(true)})
 	}
 	made := a.submitted(repo, model)
-	return func() {
-		a.pid(made.ID, dir+"/begun")
-		sent := a.omoi("send", made.ID, told, "--json")
-		require.Zero(a.t, sent.code, sent.stderr)
-		a.eventually("the message reaches the agent", func() bool {
-			return a.stored(`event_type = 'agent.message_injected'`) == 1
-		})
-		require.Zero(a.t, a.stored(delivered), "the model has not read it yet")
-		require.NoError(a.t, os.WriteFile(dir+"/go", nil, 0o600))
-		a.computed(a.ends(made.ID, task.StatusCompleted), repo, len(model.Requests()))
-	}
+	a.pid(made.ID, dir+"/begun")
+	sent := a.omoi("send", made.ID, told, "--json")
+	require.Zero(a.t, sent.code, sent.stderr)
+	a.eventually("the message reaches the agent", func() bool {
+		return a.stored(`event_type = 'agent.message_injected'`) == 1
+	})
+	require.Zero(a.t, a.stored(delivered), "the model has not read it yet")
+	require.NoError(a.t, os.WriteFile(dir+"/go", nil, 0o600))
+	a.computed(a.ends(made.ID, task.StatusCompleted), repo, len(model.Requests()))
 }
 
 // computed holds a completed task against what its agent has to show.
@@ -154,40 +152,36 @@ func (a *realAgent) computed(done task.Task, repo string, requests int) {
 	a.seen["tokens"] = fmt.Sprintf("%d of %d", tokens, requests*1000)
 }
 
-// isCancelled submits a task that is cancelled while a tool runs.
-func (a *realAgent) isCancelled() (ends func()) {
+// isCancelled cancels a task while a tool runs.
+func (a *realAgent) isCancelled() {
 	dir := a.shared()
 	made := a.submitted(a.repo(), modeltest.New(a.t, modeltest.Turn{Tools: []modeltest.Tool{modeltest.Shell("echo $$ > " + dir + "/pid; python3 -c 'import time; time.sleep(1000)'; true")}}))
-	return func() {
-		tool := a.pid(made.ID, dir+"/pid")
-		program := programOf(a.t, tool)
-		cancelled := a.omoi("cancel", made.ID)
-		require.Zero(a.t, cancelled.code, cancelled.stderr)
-		a.ends(made.ID, task.StatusCancelled)
-		a.eventually("tool and program are gone", func() bool { return isGone(tool) && isGone(program) })
-		a.seen["cancel"] = "no process left"
-	}
+	tool := a.pid(made.ID, dir+"/pid")
+	program := programOf(a.t, tool)
+	cancelled := a.omoi("cancel", made.ID)
+	require.Zero(a.t, cancelled.code, cancelled.stderr)
+	a.ends(made.ID, task.StatusCancelled)
+	a.eventually("tool and program are gone", func() bool { return isGone(tool) && isGone(program) })
+	a.seen["cancel"] = "no process left"
 }
 
-// isKilled submits a task whose program is killed while a tool runs.
-func (a *realAgent) isKilled() (ends func()) {
+// isKilled kills the program of a task while a tool runs.
+func (a *realAgent) isKilled() {
 	dir := a.shared()
 	made := a.submitted(a.repo(), modeltest.New(
 		a.t, modeltest.Turn{Text: "The answer is 42.", Tools: []modeltest.Tool{modeltest.Shell("echo one > one; git add one; git commit -qm one")}},
 		modeltest.Turn{Tools: []modeltest.Tool{modeltest.Shell("echo $$ > " + dir + "/pid; python3 -c 'import time; time.sleep(1000)'; true")}},
 		modeltest.Turn{Text: "It is still 42.", Expect: modeltest.Saying("The answer is 42.")},
 	))
-	return func() {
-		tool := a.pid(made.ID, dir+"/pid")
-		require.NoError(a.t, syscall.Kill(programOf(a.t, tool), syscall.SIGKILL))
-		done := a.ends(made.ID, task.StatusCompleted)
-		require.Equal(a.t, 2, done.AttemptCount)
-		require.Equal(a.t, task.ClassInfrastructure, done.Attempts[0].FailureClass)
-		require.True(a.t, isGone(tool))
-		lost := a.stored(`event_type = 'agent.resume_failed'`)
-		require.Equal(a.t, a.dialect.Session == nil, lost == 1, a.resumeFailed())
-		a.seen["kill"] = map[bool]string{true: "new session with a summary", false: "same session"}[lost == 1]
-	}
+	tool := a.pid(made.ID, dir+"/pid")
+	require.NoError(a.t, syscall.Kill(programOf(a.t, tool), syscall.SIGKILL))
+	done := a.ends(made.ID, task.StatusCompleted)
+	require.Equal(a.t, 2, done.AttemptCount)
+	require.Equal(a.t, task.ClassInfrastructure, done.Attempts[0].FailureClass)
+	require.True(a.t, isGone(tool))
+	lost := a.stored(`event_type = 'agent.resume_failed'`)
+	require.Equal(a.t, a.dialect.Session == nil, lost == 1, a.resumeFailed())
+	a.seen["kill"] = map[bool]string{true: "new session with a summary", false: "same session"}[lost == 1]
 }
 
 // resumeFailed returns why an agent could not continue a session; empty: none reported that.
