@@ -88,8 +88,8 @@ type Deps struct {
 	// Finder returns the model that finds duplicates of one new task; nil: equal and nearly equal texts only.
 	Finder    func() supervise.Finder
 	Schedules Schedules // nil: Temporal is not available
-	// MCP returns the handler of /mcp, whose tools call the API; nil: 404.
-	MCP func(http.Handler) http.Handler
+	// MCP serves /mcp; its tools send the API further requests, with the credential in the header Authorization. Nil: 404.
+	MCP http.Handler
 
 	Meter   Meter                // nil: no metrics
 	Metrics http.Handler         // served as /metrics; nil: 404

@@ -14,20 +14,21 @@ func (a *API) registerMCP() {
 		return
 	}
 	a.known(http.MethodPost, mcpPath)
-	handler := a.deps.MCP(a)
-	a.routes.POST(mcpPath, func(c *gin.Context) { a.serveMCP(c, handler) })
+	a.routes.POST(mcpPath, a.serveMCP)
 }
 
 // serveMCP passes a request on with its credential in the header Authorization. The tools use it for requests of their
 // own, which check its scope.
-func (a *API) serveMCP(c *gin.Context, handler http.Handler) {
-	if _, err := a.admit(c.Request, "", accessRead); err != nil {
+func (a *API) serveMCP(c *gin.Context) {
+	limited, cancel := a.limited(c.Request.Context())
+	defer cancel()
+	if _, err := a.admit(c.Request.WithContext(limited), "", accessRead); err != nil {
 		challenge(c.Writer.Header(), err)
 		a.writeError(c.Writer, c.Request, err)
 		return
 	}
-	r := c.Request.Clone(c.Request.Context())
+	r := c.Request.Clone(limited)
 	r.Header.Set("Authorization", "Bearer "+credentialOf(c.Request))
 	r.Body = http.MaxBytesReader(c.Writer, r.Body, maxBody)
-	handler.ServeHTTP(c.Writer, r)
+	a.deps.MCP.ServeHTTP(c.Writer, r)
 }

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -16,10 +17,19 @@ import (
 // servesMCP starts a server with the route /mcp.
 func servesMCP(t *testing.T, change func(*api.Config)) *world {
 	t.Helper()
-	return startWith(t, pgtest.New(t), live.New(), change, func(d *api.Deps) {
-		d.MCP = func(a http.Handler) http.Handler { return mcpserver.Handler(a, "test") }
+	var w *world
+	w = startWith(t, pgtest.New(t), live.New(), change, func(d *api.Deps) {
+		d.MCP = mcpserver.Handler(way(func(r *http.Request) (*http.Response, error) {
+			r.URL.Host = strings.TrimPrefix(w.url, "http://")
+			return http.DefaultTransport.RoundTrip(r)
+		}), "test")
 	})
+	return w
 }
+
+type way func(*http.Request) (*http.Response, error)
+
+func (f way) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // withHeader sends each request with a header.
 type withHeader struct{ name, value string }
@@ -73,6 +83,13 @@ func TestMCP_ToolsHaveTheScopeOfTheKey(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, got.StructuredContent.(map[string]any)["tasks"], int(tasks))
 	}
+}
+
+func TestMCP_RefusesSandboxes(t *testing.T) {
+	t.Parallel()
+	w := servesMCP(t, func(c *api.Config) { c.Open = true })
+	_, err := w.mcp(authorization, "Bearer "+w.ring.Mint(w.begin(w.task(newTask()))))
+	require.Error(t, err, "a token of a sandbox opens the routes of its own sandbox only")
 }
 
 func TestMCP_WithoutAuthenticationRejectsWebPages(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/devstack"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/mcpserver"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/wait"
 )
@@ -147,7 +148,9 @@ func (c *core) apiServices(listeners []net.Listener, claimed <-chan struct{}) []
 	sending := c.relayConfig()
 	sending.Claimed = claimed
 	relay := ingest.NewRelay(sending, c.store, c.temporal, c.bus, c.log)
-	handler := c.newAPI(intake)
+	inside := newInlet(loopbackAddr())
+	handler := c.newAPI(intake, mcpserver.Handler(inside.way(), ReadBuild().Version))
+	listeners = append(listeners, inside)
 	return []service{
 		{"api", func(ctx context.Context) error { return api.Serve(ctx, handler, listeners, c.shutdown.api) }},
 		{"intake", intake.Run},

@@ -160,7 +160,7 @@ func (d *dev) run(ctx context.Context) (err error) {
 		d.say("continuing " + tasksOpen(len(open)))
 	}
 	d.say("starting API and worker")
-	c.inlet = newInlet()
+	c.inlet = newInlet(socketAddr())
 	w, err := c.newWorker()
 	if err != nil {
 		return err

@@ -8,23 +8,23 @@ import (
 
 	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/internal/ingest"
-	"github.com/omoi-dev/omoi/internal/mcpserver"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/review"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // inlet is an in-process listener. A worker passes through it the requests of sandboxes without network access to the
-// API inside its own process. The API handles inlet connections like those of its Unix socket: both serve sandboxes
-// only.
+// API inside its own process: the API handles them like those of its Unix socket, which serves sandboxes only. The tools of
+// /mcp use another one, which counts as the loopback interface.
 type inlet struct {
+	addr  net.Addr
 	conns chan net.Conn
 	done  chan struct{}
 	once  sync.Once
 }
 
-func newInlet() *inlet {
-	return &inlet{conns: make(chan net.Conn), done: make(chan struct{})}
+func newInlet(addr net.Addr) *inlet {
+	return &inlet{addr: addr, conns: make(chan net.Conn), done: make(chan struct{})}
 }
 
 func (i *inlet) way() http.RoundTripper {
@@ -35,7 +35,7 @@ func (i *inlet) way() http.RoundTripper {
 func (i *inlet) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	ours, theirs := net.Pipe()
 	select {
-	case i.conns <- socketEnd{theirs}:
+	case i.conns <- inletEnd{theirs, i.addr}:
 		return ours, nil
 	case <-i.done:
 		return nil, net.ErrClosed
@@ -61,20 +61,26 @@ func (i *inlet) Close() error {
 }
 
 // Addr implements net.Listener.
-func (i *inlet) Addr() net.Addr { return inletAddr() }
+func (i *inlet) Addr() net.Addr { return i.addr }
 
-func inletAddr() net.Addr { return &net.UnixAddr{Name: "@omoi-worker", Net: "unix"} }
+func socketAddr() net.Addr { return &net.UnixAddr{Name: "@omoi-worker", Net: "unix"} }
 
-// socketEnd is an end of a pipe with the address of a socket.
-type socketEnd struct{ net.Conn }
+func loopbackAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
+
+// inletEnd is an end of a pipe with the address of its inlet.
+type inletEnd struct {
+	net.Conn
+
+	addr net.Addr
+}
 
 // LocalAddr implements net.Conn.
-func (socketEnd) LocalAddr() net.Addr { return inletAddr() }
+func (e inletEnd) LocalAddr() net.Addr { return e.addr }
 
 // serveInlet serves the API of a worker process, which has the inlet as its only listener.
 func (c *core) serveInlet(ctx context.Context) error {
 	intake := c.newIntake(tacit{c.store})
-	handler := c.newAPI(intake)
+	handler := c.newAPI(intake, nil)
 	return runAll(ctx, service{"api", func(ctx context.Context) error {
 		return api.Serve(ctx, handler, []net.Listener{c.inlet}, c.shutdown.api)
 	}}, service{"intake", intake.Run})
@@ -94,12 +100,12 @@ func (c *core) newIntake(store ingest.IntakeStore) *ingest.Intake {
 	}, store, c.bus, c.log)
 }
 
-func (c *core) newAPI(intake *ingest.Intake) *api.API {
+func (c *core) newAPI(intake *ingest.Intake, mcp http.Handler) *api.API {
 	return api.New(c.apiConfig(), api.Deps{
 		Ports: ports(c.store), Intake: intake, Bus: c.bus, Repos: repos{c.hosts}, Review: review.New(c.store, c.hosts, c.scratch), Tokens: c.ring, Sessions: c.ring, Logins: c.logins, Probes: c.probes(), Log: c.log, Script: checkScript,
 		WriteOff: endedRuns{c.store, c.temporal}.writeOff, Credentials: c.credentials, Runtimes: runtimes{c.store, c.credentials}, Branches: branches{c.hub, branchPause},
 		Judge: c.guardian, Finder: c.finder, Schedules: c.temporal,
-		MCP:   func(a http.Handler) http.Handler { return mcpserver.Handler(a, ReadBuild().Version) },
+		MCP:   mcp,
 		Meter: c.metrics, Metrics: c.metrics.Handler(), Tracer: c.tracing.Provider(),
 	})
 }

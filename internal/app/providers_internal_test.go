@@ -38,7 +38,7 @@ func TestPulls(t *testing.T) {
 // The API sees inlet connections as socket connections: without authentication, they still need a sandbox token.
 func TestInlet_IsSocket(t *testing.T) {
 	t.Parallel()
-	in := newInlet()
+	in := newInlet(socketAddr())
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		addr, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 		_, _ = fmt.Fprintf(w, "%T", addr)

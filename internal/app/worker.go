@@ -28,7 +28,7 @@ func RunWorker(ctx context.Context, cfg *config.Loaded, opts Options) (err error
 		return err
 	}
 	c.settleCallback(ctx)
-	c.inlet = newInlet() // always needed: a sandbox keeps the transport with which it was created
+	c.inlet = newInlet(socketAddr()) // always needed: a sandbox keeps the transport with which it was created
 	w, err := c.newWorker()
 	if err != nil {
 		return err
