@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -28,6 +29,23 @@ type AnswerRequest struct {
 func (c *Client) TaskQuestions(ctx context.Context, taskID string) ([]Question, error) {
 	page, err := answer[Page[Question]](ctx, c, call{path: prefix + "/questions", query: url.Values{"task_id": {taskID}}})
 	return page.Items, err
+}
+
+// AnswerTask answers the open question of a task. Without one it asks the server about the newest, whose error says what became of it.
+// [task.CodeConflict] if the agent has asked nothing.
+func (c *Client) AnswerTask(ctx context.Context, t Task, text string) (Question, error) {
+	q := t.Question
+	if q == nil {
+		all, err := c.TaskQuestions(ctx, t.ID)
+		if err != nil {
+			return Question{}, err
+		}
+		if len(all) == 0 {
+			return Question{}, task.Errorf(task.CodeConflict, "The agent has asked nothing. Next: omoi send %s \"<text>\"", cmp.Or(t.Key, t.ID))
+		}
+		q = &all[0]
+	}
+	return c.AnswerQuestion(ctx, q.ID, text)
 }
 
 // AnswerQuestion answers a question. The error of a question that is not open has the kind [task.KindQuestionClosed]; see [ClosedQuestion].

@@ -98,12 +98,9 @@ func answer(ctx context.Context, c *call, in answerArgs) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if t.Question == nil {
-		return "", task.Errorf(task.CodeConflict, "Task %s has no open question. Next: show_task.", in.Task)
-	}
-	q, err := c.api.AnswerQuestion(ctx, t.Question.ID, in.Text)
-	if closed, ok := client.ClosedQuestion(err); ok {
-		return fmt.Sprintf("The question is %s. The answer that counts: %s", closed.State, closed.Answer), nil
+	q, err := c.api.AnswerTask(ctx, t, in.Text)
+	if closed, ok := client.ClosedQuestion(err); ok && closed.Answer != "" {
+		return "", fmt.Errorf("the question is answered already: %s", closed.Answer)
 	}
 	return fmt.Sprintf("Answered: %s Next: show_task.", q.Text), err
 }

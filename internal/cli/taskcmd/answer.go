@@ -48,20 +48,9 @@ func (s *session) showQuestions(ctx context.Context, api *client.Client, t clien
 	})
 }
 
-// answerQuestion answers the open question. Without one, it asks the server about the newest, whose error says what became of it.
+// answerQuestion answers the open question.
 func (s *session) answerQuestion(ctx context.Context, api *client.Client, t client.Task, text string) error {
-	q := t.Question
-	if q == nil {
-		all, err := api.TaskQuestions(ctx, t.ID)
-		if err != nil {
-			return err
-		}
-		if len(all) == 0 {
-			return task.Errorf(task.CodeConflict, "The agent has asked nothing. Next: omoi send %s \"<text>\"", render.Name(t.Key, t.ID))
-		}
-		q = &all[0]
-	}
-	answered, err := api.AnswerQuestion(ctx, q.ID, text)
+	answered, err := api.AnswerTask(ctx, t, text)
 	if closed, ok := client.ClosedQuestion(err); ok {
 		s.note("%s", closedNote(closed))
 	}
