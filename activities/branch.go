@@ -161,13 +161,14 @@ func (a *Activities) pull(ctx context.Context, work task.Work) (scm.PullRequest,
 	if ahead == 0 && work.PullURL == "" {
 		return scm.PullRequest{}, nil
 	}
-	body, err := a.pullText(ctx, host, work)
+	story, work := a.story(ctx, work)
+	files, err := a.changes(ctx, host, work)
 	if err != nil {
 		return scm.PullRequest{}, err
 	}
 	pull, err := host.EnsurePull(ctx, repo, scm.PullRequest{
 		Title: pullTitle(a.scrub(work.Title), work.Key),
-		Body:  body,
+		Body:  a.pullText(work, story, files),
 		Head:  work.Branch,
 		Base:  work.DefaultBranch,
 	})

@@ -30,32 +30,42 @@ func pullTitle(title, key string) string {
 	return cutRunes("["+key+"] "+strings.Join(strings.Fields(title), " "), maxPullTitle)
 }
 
-// pullText returns the description of the pull request: request, result and usage. It leaves out what it cannot read,
-// since no pull request may fail for its description. The size of the change is stored, which is an error if it fails.
-func (a *Activities) pullText(ctx context.Context, host scm.Host, work task.Work) (string, error) {
+// story returns how the task was done so far, and the task with the base of its pull request, which has the commits of all tasks that
+// it continues. No pull request may fail for its description: a story that cannot be read is empty.
+func (a *Activities) story(ctx context.Context, work task.Work) (receipt.PullRequestData, task.Work) {
 	story, err := a.deps.Tasks.Story(ctx, work.OrganizationID, work.TaskID)
 	if err != nil {
 		a.log.WarnContext(ctx, "load task history failed, pull request described without it", slog.String("task_id", work.TaskID), slog.String("error", a.brief(err.Error())))
 	}
 	if first := story.All()[0].Task; len(story.Earlier) > 0 && first.Base != nil {
-		work.Base = *first.Base // the pull request has the commits of all its tasks
+		work.Base = *first.Base
 	}
+	return story, work
+}
+
+// changes reads the changed files of the branch and stores their size. Files that the host does not give are left out of the description.
+func (a *Activities) changes(ctx context.Context, host scm.Host, work task.Work) ([]changedFile, error) {
 	var stat diffStat
 	if err := host.Diff(ctx, scm.Repo(work.Repo), work.Base, work.Branch, &stat); err != nil {
 		a.log.WarnContext(ctx, "read changed files failed, pull request described without them", slog.String("task_id", work.TaskID), slog.String("error", a.brief(err.Error())))
-		stat = diffStat{}
-	} else if files, lines, known := stat.size(); known {
+		return nil, nil
+	}
+	if files, lines, known := stat.size(); known {
 		if err := a.deps.Tasks.SaveChangeSize(ctx, work.TaskID, files, lines); err != nil {
-			return "", err
+			return nil, err
 		}
 	}
+	return stat.all(), nil
+}
+
+// pullText returns the description of the pull request: request, result and usage.
+func (a *Activities) pullText(work task.Work, story receipt.PullRequestData, files []changedFile) string {
 	work.Execution.TestCommand, work.Description = a.scrub(work.Execution.TestCommand), a.scrub(work.Description)
 	story = a.scrubbed(story)
-	files := stat.all()
 	for n := range files {
 		files[n].Path, files[n].OldPath = a.scrub(files[n].Path), a.scrub(files[n].OldPath)
 	}
-	return a.scrub(a.pullBody(work, story, files)), nil
+	return a.scrub(a.pullBody(work, story, files))
 }
 
 func (a *Activities) pullBody(work task.Work, story receipt.PullRequestData, files []changedFile) string {
