@@ -12,6 +12,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
+// Comparisons reads comparisons.
+type Comparisons interface {
+	// Comparison returns [task.CodeNotFound] for a ticket that is not a comparison.
+	Comparison(ctx context.Context, organizationID, ticketID string) (candidate.Comparison, error)
+}
+
 func (a *API) registerComparisons() {
 	comparisons := a.group(tagTasks, "/api/v1/comparisons")
 	tickets := a.group(tagTasks, "/api/v1/tickets")
@@ -134,4 +140,8 @@ func ofCandidate(err error, n int) error {
 		changed.Field = "candidates[" + strconv.Itoa(n) + "]." + e.Field
 	}
 	return &changed
+}
+
+func (a *API) getComparison(ctx context.Context, in *IDPath) (*bodyOut[client.Comparison], error) {
+	return body(a.deps.Comparisons.Comparison(ctx, callerOf(ctx).organization, in.ID))
 }
