@@ -35,6 +35,13 @@ func TestClassOf(t *testing.T) {
 	require.Equal(t, task.ClassProviderLimit, classOf(jsonrpc.CodeInternal, "rate_limit", "x"))
 }
 
+// TestRejected_WithoutALogin checks that the protocol's code of a missing login decides, whatever the text says.
+func TestRejected_WithoutALogin(t *testing.T) {
+	t.Parallel()
+	f := (&talk{}).rejected(&jsonrpc.Error{Code: codeNoLogin, Message: "Choose an account: fetch failed"}, standing{})
+	require.Equal(t, task.ClassCredentials, f.Class)
+}
+
 // TestDied checks the class of an agent that ended without an answer.
 func TestDied(t *testing.T) {
 	t.Parallel()

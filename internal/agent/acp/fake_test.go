@@ -20,6 +20,7 @@ const (
 	fakeDoes    = "OMOI_FAKE_DOES" // hold, child or die
 	fakeKeeps   = "OMOI_FAKE_KEEPS"
 	fakeMode    = "OMOI_FAKE_MODE"
+	fakeCommits = "OMOI_FAKE_COMMITS"
 )
 
 func TestMain(m *testing.M) {
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 		does := os.Getenv(fakeDoes)
 		p := acptest.Player{
 			Agent: os.Getenv(fakeAgent), Session: os.Getenv(fakeSession), Dir: dir, Remember: os.Getenv(fakeKeeps), Mode: os.Getenv(fakeMode), Model: os.Getenv("OPENAI_BASE_URL"),
-			Hold: does == "hold", Child: does == "child", Die: does == "die",
+			Hold: does == "hold", Child: does == "child", Die: does == "die", Commit: os.Getenv(fakeCommits) != "",
 		}
 		p.Play(os.Stdin, os.Stdout)
 		return

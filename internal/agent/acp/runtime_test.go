@@ -181,65 +181,6 @@ func TestRecordedTask(t *testing.T) {
 	}
 }
 
-// faults are the failures of the table, and the class in which each must end. An empty class is a success.
-var faults = map[string]task.FailureClass{
-	"e401": task.ClassCredentials, "nologin": task.ClassCredentials, "e429": task.ClassProviderLimit, "e429ok": task.ClassNone,
-	"e500": task.ClassInfrastructure, "drop": task.ClassInfrastructure, "killed": task.ClassInfrastructure,
-	"e400": task.ClassAgentError, "maxtok": task.ClassAgentError, "refusal": task.ClassAgentError, "empty": task.ClassAgentError, "flood": task.ClassAgentError,
-}
-
-// TestFault_EndsInItsClass plays each fault of each agent. No agent's word for a success is believed: without a commit
-// the work is not done.
-func TestFault_EndsInItsClass(t *testing.T) {
-	for fault, class := range faults {
-		for _, name := range names() {
-			t.Run(fault+" "+name, func(t *testing.T) {
-				session, does := fault, ""
-				if fault == "killed" {
-					session, does = "basic", "die"
-				}
-				b, want := newBench(t, name, session, does), class
-				switch {
-				case fault == "e429ok":
-				case class == task.ClassAgentError:
-					b.inRepository()
-				case fault == "e429" && name == "qwen": // repeated without a word, as an endpoint that does not answer
-					b.runtime.Silence, want = 300*time.Millisecond, task.ClassInfrastructure
-				case fault == "nologin" && name == "opencode": // it would take a free hosted model
-					maps.DeleteFunc(b.cfg.Env, func(key, _ string) bool { return strings.HasSuffix(key, "_API_KEY") })
-				}
-				code := b.run()
-				if class == task.ClassNone {
-					require.Zero(t, code, b)
-					require.Equal(t, true, b.one("agent.completed")["success"])
-					return
-				}
-				require.Equal(t, 1, code, b)
-				require.Empty(t, b.server.Of("agent.completed"))
-				failed := b.one("agent.error")
-				require.Equal(t, string(want), failed["failure_class"], failed["error"])
-				require.NotEmpty(t, failed["error"])
-			})
-		}
-	}
-}
-
-// TestTypedFailure checks the failures that two agents send on request.
-func TestTypedFailure(t *testing.T) {
-	for session, class := range map[string]string{"e401-air": "credentials", "e429-air": "provider_limit", "e500-air": "infrastructure"} {
-		for _, name := range []string{"codex", acp.Claude} {
-			if acptest.Sessions(name)[session] == nil {
-				continue
-			}
-			t.Run(session+" "+name, func(t *testing.T) {
-				b := newBench(t, name, session, "")
-				require.Equal(t, 1, b.run(), b)
-				require.Equal(t, class, b.one("agent.error")["failure_class"], b.one("agent.error"))
-			})
-		}
-	}
-}
-
 // TestMessage_DuringTheTurn checks that the receipt of a message says how it reached the agent.
 func TestMessage_DuringTheTurn(t *testing.T) {
 	for name, how := range map[string]string{

@@ -23,6 +23,7 @@ type Player struct {
 	Hold           bool   // wait for the file go before the answer to the first prompt
 	Child          bool   // start a child that only SIGKILL ends, at the first tool call
 	Die            bool   // be killed at the first tool call
+	Commit         bool   // commit a file at the first prompt
 	Remember       string // file of the session, which a new session creates
 	Model          string // address that is asked at each prompt; empty: none
 	Mode           string // mode that the agent keeps; empty: it takes the one that the client sets; none: it tells no mode
@@ -118,6 +119,7 @@ func (p *Player) handle(m message) {
 	if m.Method == "session/prompt" {
 		p.prompt = m.ID
 		p.ask()
+		p.commit()
 	}
 	for i := p.at; i < len(p.frames) && m.Method != "session/set_mode"; i++ { // the recorded mode is another one
 		if f := p.frames[i]; f.Out != nil && *f.Out == m.Method {
@@ -139,6 +141,18 @@ func (p *Player) ask() {
 			_ = answer.Body.Close()
 		}
 	}()
+}
+
+// commit commits a file to the repository in the working folder, once.
+func (p *Player) commit() {
+	if !p.Commit {
+		return
+	}
+	p.Commit = false
+	out, err := exec.Command("sh", "-c", "echo work > work.txt && git add work.txt && git commit -qm work").CombinedOutput() //nolint:noctx // as above
+	if err != nil {
+		panic(string(out))
+	}
 }
 
 // play prints up to the next message of the client that is no response.
