@@ -25,6 +25,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/conductor"
 	"github.com/omoi-dev/omoi/internal/diagnosis"
 	"github.com/omoi-dev/omoi/internal/guardian"
+	"github.com/omoi-dev/omoi/internal/notice"
 	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/task"
 	apitest "github.com/omoi-dev/omoi/internal/testkit/api"
@@ -402,12 +403,13 @@ func TestAsyncAPI_WebhookOfADiagnosis(t *testing.T) {
 	t.Cleanup(receiver.Close)
 	service := diagnosis.New(diagnosis.Config{
 		Enabled: true, Failures: 3, Newest: 100, Rules: supervise.DefaultSettings(),
-		Webhook: diagnosis.Webhook{
-			URL: receiver.URL, Secret: "a secret of sixteen", Client: func(*http.Request) (*http.Client, error) { return receiver.Client(), nil },
-		},
+		Webhook: true,
 	}, diagnosis.Deps{Store: w.store, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, service.Step(t.Context()))
-	require.NoError(t, service.Send(t.Context()))
+	sender := notice.New(notice.Config{Diagnoses: notice.Webhook{
+		URL: receiver.URL, Secret: "a secret of sixteen", Client: func(*http.Request) (*http.Client, error) { return receiver.Client(), nil },
+	}}, notice.Deps{Store: w.store, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, sender.Send(t.Context()))
 	select {
 	case err := <-received:
 		require.NoError(t, err)

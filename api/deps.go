@@ -57,6 +57,7 @@ type Ports struct {
 	Monitored     Monitored
 	Explaining    Explaining
 	Conducting    Conducting
+	Notices       Notices
 }
 
 // Deps are the dependencies of the API. All are required unless they say that nil is allowed.
@@ -83,6 +84,7 @@ type Deps struct {
 	WriteOff func(ctx context.Context, taskID string) (bool, error)
 
 	Credentials Credentials // nil: credentials cannot be stored
+	NoticeRules NoticeRules // nil: notice rules cannot be stored
 	Runtimes    Runtimes    // nil: no runtimes
 	Judge       Judge       // nil: no analysis on demand
 	// Finder returns the model that finds duplicates of one new task; nil: equal and nearly equal texts only.

@@ -140,7 +140,7 @@ func startWith(tb testing.TB, pool *pgxpool.Pool, bus live.Bus, change func(*api
 	change(&cfg)
 	deps := api.Deps{
 		Ports: api.PortsOf(w.store), Intake: w.intake(cfg.Open), Bus: w.bus, Repos: w.repos, Review: &files{}, Tokens: w.ring, Sessions: w.ring, Logins: logins,
-		Credentials: w.keeper(), Branches: w.flow,
+		Credentials: w.keeper(), NoticeRules: w.noticer(), Branches: w.flow,
 		Judge: guardian.New(guardian.Config{Fresh: -1}, guardian.Deps{Store: w.store}), Schedules: w.schedules,
 		Probes: []api.Probe{{Name: "database", Required: true, Check: w.store.Ping}, {Name: "redis"}},
 	}

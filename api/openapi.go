@@ -55,6 +55,7 @@ func tags() []*huma.Tag {
 			"its schedules."},
 		{Name: tagCredentials, Description: "Credentials with which agents and git log in elsewhere."},
 		{Name: tagWebhooks, Description: "Webhooks that omoi receives."},
+		{Name: tagNotices, Description: "Notices of tasks to receivers outside omoi."},
 		{Name: tagServer, Description: "The server: health, version, metrics and API keys."},
 		{Name: tagLegacy, Description: "Operations of the legacy API (OmoiOS), whose requests and answers never change. " +
 			"Unknown body fields are ignored. Clients of OmoiOS put /legacy into their base address: " +

@@ -72,7 +72,7 @@ func (a *API) agentOrKey(ctx context.Context, ref string, kinds ...string) (stri
 func idKinds() map[string]string {
 	return map[string]string{
 		"tasks": task.KeyedTask, "projects": task.KeyedProject, "tickets": task.KeyedTicket, "commands": "command", "api-keys": "API key",
-		"organizations": "organization", "questions": "question",
+		"organizations": "organization", "questions": "question", "notice-rules": "notice rule",
 		"interventions": "intervention", "actions": "action", "messages": "message", "access-sessions": "access session",
 	}
 }

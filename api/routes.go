@@ -16,6 +16,7 @@ const (
 	tagGuardian    = "guardian"
 	tagCredentials = "credentials"
 	tagWebhooks    = "webhooks"
+	tagNotices     = "notices"
 	tagServer      = "server"
 	tagLegacy      = "legacy" // in addition to the tag of the resource
 )
@@ -53,6 +54,7 @@ func (a *API) register() {
 	a.registerWork()
 	a.registerCredentials()
 	a.registerWebhooks()
+	a.registerNotices()
 	a.registerGuardian()
 	a.registerWhy()
 	a.registerSocket()

@@ -27,7 +27,7 @@ func (c *Config) check() (faults []string) {
 	faults = append(faults, urlFault("database.url", c.Database.URL.Reveal(), "postgres", "postgresql"))
 	faults = append(faults, urlFault("redis.url", c.Redis.URL.Reveal(), "redis", "rediss", "unix"))
 	for key, raw := range map[string]string{
-		"api.url": c.API.URL, "api.callback_url": c.API.CallbackURL, "temporal.ui_url": c.Temporal.UIURL,
+		"api.url": c.API.URL, "api.callback_url": c.API.CallbackURL, "temporal.ui_url": c.Temporal.UIURL, "notice.page_url": c.Notice.PageURL,
 		"dev.postgres_url": c.Dev.PostgresURL, "anthropic.base_url": c.Anthropic.BaseURL, "daytona.api_url": c.Daytona.APIURL,
 		"trace.endpoint": c.Trace.Endpoint, "openhands.url": c.OpenHands.URL,
 	} {

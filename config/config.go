@@ -40,6 +40,7 @@ type Config struct {
 	GitHub       GitHub       `key:"github" note:"For repositories on GitHub; see docs/GITHUB.md."`
 	Monitoring   Monitoring   `key:"monitoring" note:"For guardian and conductor; see docs/SUPERVISION.md. A changed interval takes effect when a worker starts."`
 	Diagnostic   Diagnostic   `key:"diagnostic" note:"docs/TROUBLESHOOTING.md describes what is diagnosed, and docs/WEBHOOKS.md how a receiver verifies a webhook. All processes of an installation must have the same."`
+	Notice       Notice       `key:"notice" note:"For notices of tasks; see docs/NOTICES.md. All API processes of an installation must have the same."`
 	Retention    Retention    `key:"retention" note:"Age counts from the end of a task: its status is final, and all its sandboxes are verified deleted. docs/RETENTION.md describes what stays. All workers of an installation must have the same."`
 	Orchestrator Orchestrator `key:"orchestrator"`
 	Test         Test         `key:"test" hidden:"true"`

@@ -42,6 +42,12 @@ type Diagnostic struct {
 	WebhookAllowPrivate bool   `key:"webhook_allow_private" default:"false" doc:"Allow a private address in webhook_url."`
 }
 
+// Notice configures notices of tasks.
+type Notice struct {
+	AllowPrivate bool   `key:"allow_private" default:"false" doc:"Allow users to enter addresses that are not public. Without it, a user could reach servers in omoi's own network."`
+	PageURL      string `key:"page_url" zero:"api.callback_url" doc:"Base URL of omoi's page for links in notices."`
+}
+
 // faults returns the faults in combinations of settings.
 func (d *Diagnostic) faults() []string {
 	faults := []string{urlFault("diagnostic.webhook_url", d.WebhookURL.Reveal(), "http", "https")}

@@ -159,7 +159,7 @@ func (c *core) apiServices(listeners []net.Listener, claimed <-chan struct{}) []
 		{"workers", c.watchWorkers},
 		{"feedback", c.tellFeedback},
 		{"diagnosis", c.diagnosis.Run},
-		{"webhooks", c.diagnosis.Deliver}, // a separate service, so that a slow receiver does not delay diagnoses
+		{"notices", c.notices.Run}, // a separate service, so that a slow receiver does not delay diagnoses
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/metrics"
+	"github.com/omoi-dev/omoi/internal/notice"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/sandboxlog"
@@ -113,6 +114,7 @@ type core struct {
 	guardian     *guardian.Guardian
 	conductor    *conductor.Conductor
 	diagnosis    *diagnosis.Service
+	notices      *notice.Service
 }
 
 // newCore connects to the database. Temporal and Redis may be unreachable.

@@ -103,7 +103,7 @@ func (c *core) newIntake(store ingest.IntakeStore) *ingest.Intake {
 func (c *core) newAPI(intake *ingest.Intake, mcp http.Handler) *api.API {
 	return api.New(c.apiConfig(), api.Deps{
 		Ports: ports(c.store), Intake: intake, Bus: c.bus, Repos: repos{c.hosts}, Review: review.New(c.store, c.hosts, c.scratch), Tokens: c.ring, Sessions: c.ring, Logins: c.logins, Probes: c.probes(), Log: c.log, Script: checkScript,
-		WriteOff: endedRuns{c.store, c.temporal}.writeOff, Credentials: c.credentials, Runtimes: runtimes{c.store, c.credentials}, Branches: branches{c.hub, branchPause},
+		WriteOff: endedRuns{c.store, c.temporal}.writeOff, Credentials: c.credentials, NoticeRules: c.notices, Runtimes: runtimes{c.store, c.credentials}, Branches: branches{c.hub, branchPause},
 		Judge: c.guardian, Finder: c.finder, Schedules: c.temporal,
 		MCP:   mcp,
 		Meter: c.metrics, Metrics: c.metrics.Handler(), Tracer: c.tracing.Provider(),
@@ -116,7 +116,7 @@ func ports(s *postgres.Store) api.Ports {
 		Tasks: s, SavedWork: s, Commands: s, FollowUps: s, Dependencies: s, Projects: s, Dispatch: s, Organizations: s,
 		Budgets: s, Contracts: s, Questions: s, Figures: s, Tickets: s, Comparisons: s, Sandboxes: s, Identities: s, References: s, Hosts: s, Keys: s, EventLog: s, Readers: s, Outlines: s,
 		Messages: s, Feedback: s, Transcripts: s, Checkpoints: s, Bulletin: s, Storage: s, Receipts: s, Visits: s, Logs: s,
-		Guardian: s, Actions: s, Monitored: s, Explaining: s, Conducting: s,
+		Guardian: s, Actions: s, Monitored: s, Explaining: s, Conducting: s, Notices: s,
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/diagnosis"
 	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/notice"
 	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/supervise/model"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -37,7 +38,7 @@ func asksModel(cfg *config.Loaded) bool {
 	return m.LLMAnalysis && cmp.Or(m.Model, a.Model) != "" && (a.APIKey != "" || a.AuthToken != "")
 }
 
-// openSupervision creates guardian, conductor and diagnosis, which share one model.
+// openSupervision creates guardian, conductor and diagnosis, which share one model, and notices.
 func (c *core) openSupervision(context.Context) error {
 	var asked *model.Model // nil: rules only
 	if asksModel(c.cfg) {
@@ -49,7 +50,7 @@ func (c *core) openSupervision(context.Context) error {
 	if asked != nil {
 		c.finder = func() supervise.Finder { return asked.Within(c.modelBudget()) }
 	}
-	c.guardian, c.conductor, c.diagnosis = c.newGuardian(asked), c.newConductor(), c.newDiagnosis(asked)
+	c.guardian, c.conductor, c.diagnosis, c.notices = c.newGuardian(asked), c.newConductor(), c.newDiagnosis(asked), c.newNotices()
 	return nil
 }
 
@@ -144,11 +145,23 @@ func (c *core) newDiagnosis(asked *model.Model) *diagnosis.Service {
 	}
 	return diagnosis.New(diagnosis.Config{
 		Enabled: cfg.Enabled, Failures: cfg.Failures, Newest: guardian.NewestEvents, Interval: lookSlower * pollInterval(c.cfg), Rules: rulesOf(c.cfg),
-		Webhook: diagnosis.Webhook{
-			URL: cfg.WebhookURL.Reveal(), Secret: cfg.WebhookSecret.Reveal(),
-			Client: func(req *http.Request) (*http.Client, error) { return credential.Client(req, cfg.WebhookAllowPrivate) },
-		},
+		Webhook: cfg.WebhookURL != "",
 	}, deps)
+}
+
+// newNotices returns the service that sends notices and diagnoses.
+func (c *core) newNotices() *notice.Service {
+	cfg := c.cfg
+	return notice.New(notice.Config{
+		Interval: lookSlower * pollInterval(cfg), PageURL: func() string { return cmp.Or(cfg.Notice.PageURL, callback(cfg)) }, // known when the API listens
+		Client: func(req *http.Request) (*http.Client, error) { return credential.Client(req, cfg.Notice.AllowPrivate) },
+		Diagnoses: notice.Webhook{
+			URL: cfg.Diagnostic.WebhookURL.Reveal(), Secret: cfg.Diagnostic.WebhookSecret.Reveal(),
+			Client: func(req *http.Request) (*http.Client, error) {
+				return credential.Client(req, cfg.Diagnostic.WebhookAllowPrivate)
+			},
+		},
+	}, notice.Deps{Store: c.store, Ring: c.sealing, Log: c.log})
 }
 
 // rulesOf returns the thresholds of the guardian's rules, with task.tool_timeout as the limit of tool calls.

@@ -18,7 +18,7 @@ func sections(root *cobra.Command) {
 			"transcript", "checkpoints", "work", "receipt", "budget", "contract", "acp", "mcp",
 		}},
 		{"Sandboxes:", []string{"sandbox", "host", "openhands"}},
-		{"Projects and supervision:", []string{"project", "ticket", "organization", "guardian", "conductor"}},
+		{"Projects and supervision:", []string{"project", "ticket", "organization", "guardian", "conductor", "notice"}},
 		{"Server and configuration:", []string{"api", "worker", "migrate", "import", "config", "storage", "keys", "credentials", "version"}},
 	} {
 		root.AddGroup(&cobra.Group{ID: section.title, Title: section.title})

@@ -16,11 +16,12 @@ import (
 
 // memory is a [credential.Store] in memory.
 type memory struct {
-	mu   sync.Mutex
-	rows []credential.Row
-	used []string
-	envs []credential.TaskEnv // ordered by task ID
-	good []string             // kinds passed to ProveCredential
+	mu      sync.Mutex
+	rows    []credential.Row
+	used    []string
+	envs    []credential.TaskEnv       // ordered by task ID
+	notices []credential.NoticeAddress // ordered by rule ID
+	good    []string                   // kinds passed to ProveCredential
 
 	cooldowns map[string]credential.Cooldown
 }
@@ -49,6 +50,26 @@ func (m *memory) ResealTaskEnv(_ context.Context, was credential.TaskEnv, env ma
 			m.envs[n].Env = env
 		}
 	}
+	return true, nil
+}
+
+func (m *memory) NoticeAddresses(_ context.Context, after string, limit int) ([]credential.NoticeAddress, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var found []credential.NoticeAddress
+	for _, a := range m.notices {
+		if a.RuleID > after && len(found) < limit {
+			found = append(found, a)
+		}
+	}
+	return found, nil
+}
+
+func (m *memory) ResealNoticeAddress(_ context.Context, was credential.NoticeAddress, sealed string) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := slices.Index(m.notices, was)
+	m.notices[n].Sealed = sealed
 	return true, nil
 }
 

@@ -117,11 +117,7 @@ type Store interface {
 	// ResealCredential replaces the ciphertext of a row unless the row has changed since it was read. The result
 	// reports whether the row was replaced.
 	ResealCredential(ctx context.Context, was Row, keyID string, sealed []byte) (bool, error)
-	// TaskEnvs returns the envs of tasks ordered by task ID, after afterID.
-	TaskEnvs(ctx context.Context, afterID string, limit int) ([]TaskEnv, error)
-	// ResealTaskEnv replaces the env of a task unless the env has changed since it was read. The result reports whether
-	// the env was replaced.
-	ResealTaskEnv(ctx context.Context, was TaskEnv, env map[string]string) (bool, error)
+	SealedTexts
 	// UseCredential records that a task received the credential.
 	UseCredential(ctx context.Context, id string) error
 	// Cooldowns returns the active cooldowns of an organization by the name of their credential.
@@ -134,4 +130,18 @@ type Store interface {
 	// OrganizationOf returns the organization of the project, or, without a project ID, of the user. The error has
 	// [task.CodeNotFound] if it does not exist.
 	OrganizationOf(ctx context.Context, userID, projectID string) (string, error)
+}
+
+// SealedTexts stores what the keys encrypt in addition to credentials.
+type SealedTexts interface {
+	// TaskEnvs returns the envs of tasks ordered by task ID, after afterID.
+	TaskEnvs(ctx context.Context, afterID string, limit int) ([]TaskEnv, error)
+	// ResealTaskEnv replaces the env of a task unless the env has changed since it was read. The result reports whether
+	// the env was replaced.
+	ResealTaskEnv(ctx context.Context, was TaskEnv, env map[string]string) (bool, error)
+	// NoticeAddresses returns the addresses of notice rules ordered by rule ID, after afterID.
+	NoticeAddresses(ctx context.Context, afterID string, limit int) ([]NoticeAddress, error)
+	// ResealNoticeAddress replaces an address unless it has changed since it was read. The result reports whether it was
+	// replaced.
+	ResealNoticeAddress(ctx context.Context, was NoticeAddress, sealed string) (bool, error)
 }

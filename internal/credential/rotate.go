@@ -11,11 +11,12 @@ type Rotation struct {
 	KeyID         string   `json:"key_id" doc:"ID of the server's first key, which now encrypts all that could be decrypted."`
 	Rotated       int      `json:"rotated" doc:"Number of credentials that were re-encrypted."`
 	Envs          int      `json:"task_envs" doc:"Number of tasks whose execution_config.env was encrypted or re-encrypted."`
-	Undecryptable int      `json:"undecryptable" doc:"Number of credentials and task envs that could not be decrypted and stay as they are."`
+	Notices       int      `json:"notice_rules" doc:"Number of notice rules whose address was re-encrypted."`
+	Undecryptable int      `json:"undecryptable" doc:"Number of credentials, task envs and notice rules that could not be decrypted and stay as they are."`
 	MissingKeyIDs []string `json:"missing_key_ids" nullable:"false" doc:"IDs of the missing keys, which would decrypt the undecryptable credentials. Empty: none is missing."`
 }
 
-// Rotate encrypts all credentials of the installation and the env of all tasks with the first key. Undecryptable ones
+// Rotate encrypts all credentials of the installation, the env of all tasks and the addresses of all notice rules with the first key. Undecryptable ones
 // stay unchanged and are counted. A credential set during the rotation already has the first key.
 func (s *Service) Rotate(ctx context.Context) (Rotation, error) {
 	done := Rotation{KeyID: s.ring.First(), MissingKeyIDs: []string{}}
@@ -25,7 +26,11 @@ func (s *Service) Rotate(ctx context.Context) (Rotation, error) {
 	}
 	envs := func(after string) ([]TaskEnv, error) { return s.store.TaskEnvs(ctx, after, pageRows) }
 	err = pages(envs, func(e TaskEnv) (string, error) { return e.TaskID, s.rotateEnv(ctx, e, &done) })
-	return done, err
+	if err != nil {
+		return done, err
+	}
+	notices := func(after string) ([]NoticeAddress, error) { return s.store.NoticeAddresses(ctx, after, pageRows) }
+	return done, pages(notices, func(a NoticeAddress) (string, error) { return a.RuleID, s.rotateNotice(ctx, a, &done) })
 }
 
 // each calls do with every credential of the installation that a key other than butKeyID encrypts.

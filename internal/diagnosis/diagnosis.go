@@ -2,9 +2,7 @@ package diagnosis
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -22,10 +20,10 @@ type Config struct {
 	Newest   int           // maximum number of events of an attempt that are read
 	Interval time.Duration // time between two checks for failures
 	Rules    supervise.Settings
-	Webhook  Webhook
+	Webhook  bool // the operator has configured a receiver
 }
 
-// Store stores failures, diagnoses and webhooks.
+// Store stores failures and diagnoses.
 type Store interface {
 	LeaseDiagnosisRequests(ctx context.Context, lease time.Duration, most int) ([]Request, error)
 	SettleDiagnosisRequest(ctx context.Context, l Request) error
@@ -33,22 +31,12 @@ type Store interface {
 	TicketEnds(ctx context.Context, ticketID string) (supervise.TicketEnds, error)
 	SaveDiagnoses(ctx context.Context, l Request, all []KeptDiagnosis) (saved []string, err error)
 	TellNotices(ctx context.Context, most int) (sandboxIDs []string, err error)
-	TakeDeliveries(ctx context.Context, lease time.Duration, most int) ([]DueDelivery, error)
-	SettleDelivery(ctx context.Context, id, state, problem string, again time.Duration) error
 }
 
 // Request is a task with a failure to diagnose.
 type Request struct {
 	TaskID  string
 	Changed int64 // number of recorded failures when the request was leased
-}
-
-// DueDelivery is a webhook to send now.
-type DueDelivery struct {
-	ID    string
-	Body  string
-	Tries int // including this one
-	Age   time.Duration
 }
 
 // KeptDiagnosis is a diagnosis with its webhook.
@@ -91,14 +79,9 @@ const (
 
 // Run diagnoses failures and sends messages to agents until ctx ends.
 func (s *Service) Run(ctx context.Context) error {
-	return s.every(ctx, "diagnose failures", s.Step)
-}
-
-// every repeats a step at the interval until ctx ends, and logs its failures.
-func (s *Service) every(ctx context.Context, doing string, step func(context.Context) error) error {
 	for ctx.Err() == nil {
-		if err := step(ctx); err != nil && ctx.Err() == nil {
-			s.deps.Log.WarnContext(ctx, "diagnosis step failed, retrying", slog.String("step", doing), slog.String("error", err.Error()))
+		if err := s.Step(ctx); err != nil && ctx.Err() == nil {
+			s.deps.Log.WarnContext(ctx, "diagnose failures failed, retrying", slog.String("error", err.Error()))
 		}
 		_ = wait.For(ctx, s.cfg.Interval) // fails when ctx ends
 	}
@@ -173,7 +156,7 @@ func (s *Service) keep(ctx context.Context, l Request, at time.Time, found []exp
 	all := make([]KeptDiagnosis, len(found))
 	for n, d := range found {
 		d.ID, d.CreatedAt = task.NewID(), at
-		delivery, body, err := s.cfg.Webhook.body(d)
+		delivery, body, err := s.body(d)
 		if err != nil {
 			return err
 		}
@@ -197,17 +180,4 @@ func (s *Service) ask(ctx context.Context, c supervise.DiagnosisInput, d explain
 	}
 	said, err := model.Diagnose(ctx, c, d)
 	return supervise.Conclude(d, said, err, s.cfg.Rules)
-}
-
-// body returns the signed body of a webhook and its ID; empty without a receiver.
-func (w Webhook) body(d explain.Diagnosis) (id, body string, err error) {
-	if w.URL == "" {
-		return "", "", nil
-	}
-	id = task.NewID()
-	raw, err := json.Marshal(Notice{ID: id, Event: eventDiagnosis, CreatedAt: d.CreatedAt, Diagnosis: d})
-	if err != nil {
-		return "", "", fmt.Errorf("write the webhook of task %s: %w", d.TaskID, err)
-	}
-	return id, string(raw), nil
 }

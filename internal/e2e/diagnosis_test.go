@@ -14,6 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/diagnosis"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/explain"
+	"github.com/omoi-dev/omoi/internal/notice"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -24,13 +25,13 @@ func TestAFailureIsDiagnosedAndTold(t *testing.T) {
 	told := make(chan explain.Diagnosis, 10)
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		var notice diagnosis.Notice
-		signed := diagnosis.Sign(secret, r.Header.Get(diagnosis.HeaderTimestamp), string(body))
-		if signed != r.Header.Get(diagnosis.HeaderSignature) || json.Unmarshal(body, &notice) != nil || notice.ID != r.Header.Get(diagnosis.HeaderDelivery) {
+		var sent diagnosis.Notice
+		signed := notice.Sign(secret, r.Header.Get(notice.HeaderTimestamp), string(body))
+		if signed != r.Header.Get(notice.HeaderSignature) || json.Unmarshal(body, &sent) != nil || sent.ID != r.Header.Get(notice.HeaderDelivery) {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		told <- notice.Diagnosis
+		told <- sent.Diagnosis
 	}))
 	t.Cleanup(receiver.Close)
 	r := newRig(t, map[string]string{

@@ -120,7 +120,7 @@ func saveDiagnosis(ctx context.Context, q *db.Queries, d diagnosis.KeptDiagnosis
 		err = q.DropNotices(ctx, d.TaskID, d.ID)
 	}
 	if err == nil && d.Body != "" {
-		err = q.InsertDelivery(ctx, db.InsertDeliveryParams{ID: d.DeliveryID, DiagnosisID: d.ID, Body: storable(d.Body)})
+		err = q.InsertDelivery(ctx, db.InsertDeliveryParams{ID: d.DeliveryID, DiagnosisID: &d.ID, Body: storable(d.Body)})
 	}
 	return true, err
 }
@@ -195,19 +195,6 @@ func tellNotice(ctx context.Context, q *db.Queries, row db.HeldNoticesRow) (bool
 
 // diagnosisSender is the sender ID of messages with a diagnosis.
 const diagnosisSender = "diagnosis"
-
-// TakeDeliveries returns up to most due webhooks and leases them.
-func (s *Store) TakeDeliveries(ctx context.Context, lease time.Duration, most int) ([]diagnosis.DueDelivery, error) {
-	rows, err := s.q.TakeDeliveries(ctx, lease, most)
-	return mapAll(rows, func(r db.TakeDeliveriesRow) diagnosis.DueDelivery {
-		return diagnosis.DueDelivery{ID: r.ID, Body: r.Body, Tries: r.Tries, Age: age(r.Age)}
-	}), translate("lease webhooks", err)
-}
-
-// SettleDelivery records the outcome of a request. A delivery that stays pending is due again after pause.
-func (s *Store) SettleDelivery(ctx context.Context, id, state, problem string, pause time.Duration) error {
-	return translate("settle webhook "+id, s.q.SettleDelivery(ctx, db.SettleDeliveryParams{State: deliveryNames().stored(state), Error: storable(problem), Pause: pause, ID: id}))
-}
 
 // storedDiagnosis is the form of a diagnosis in the column said: older builds wrote and read these names of its fields.
 type storedDiagnosis struct {

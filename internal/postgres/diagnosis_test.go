@@ -18,17 +18,18 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/notice"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// diagnoser returns a diagnosis service over a store; url receives its webhooks, empty: none.
+// diagnoser returns a diagnosis service over a store. It writes webhooks unless url is empty.
 func (w world) diagnoser(url string) (*postgres.Store, *diagnosis.Service) {
 	store := postgres.New(w.pool, postgres.Config{})
 	return store, diagnosis.New(diagnosis.Config{
 		Enabled: true, Failures: 3, Newest: 100, Interval: time.Second, Rules: supervise.DefaultSettings(),
-		Webhook: diagnosis.Webhook{URL: url, Secret: "a secret of sixteen", Client: func(*http.Request) (*http.Client, error) { return http.DefaultClient, nil }},
+		Webhook: url != "",
 	}, diagnosis.Deps{Store: store, Log: slog.New(slog.DiscardHandler)})
 }
 
@@ -227,7 +228,7 @@ func TestDiagnosis_WebhooksAtLeastOnce(t *testing.T) {
 	receiver := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
-		ids = append(ids, r.Header.Get(diagnosis.HeaderDelivery))
+		ids = append(ids, r.Header.Get(notice.HeaderDelivery))
 		if len(ids) == 1 {
 			rw.WriteHeader(http.StatusBadGateway)
 		}
@@ -238,13 +239,16 @@ func TestDiagnosis_WebhooksAtLeastOnce(t *testing.T) {
 	a := w.task(w.project(5), "")
 	w.fails(a, w.running(a), 20, task.StatusFailed)
 	require.NoError(t, service.Step(t.Context()))
-	require.NoError(t, service.Send(t.Context()))
+	direct := func(*http.Request) (*http.Client, error) { return http.DefaultClient, nil }
+	sender := notice.New(notice.Config{Diagnoses: notice.Webhook{URL: receiver.URL, Secret: "a secret of sixteen", Client: direct}},
+		notice.Deps{Store: store, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, sender.Send(t.Context()))
 	found := diagnosesOf(t, store, w.org, a.id)[0].Webhook
 	require.Equal(t, []any{explain.DeliveryPending, 1, "the receiver answered 502"}, []any{found.State, found.Attempts, found.Error})
-	require.NoError(t, service.Send(t.Context()))
+	require.NoError(t, sender.Send(t.Context()))
 	require.Len(t, ids, 1, "it is not due")
 	w.exec(`UPDATE deliveries SET due_at = now()`)
-	require.NoError(t, service.Send(t.Context()))
+	require.NoError(t, sender.Send(t.Context()))
 	found = diagnosesOf(t, store, w.org, a.id)[0].Webhook
 	require.Equal(t, []any{explain.DeliveryDelivered, 2, ""}, []any{found.State, found.Attempts, found.Error})
 	require.NotNil(t, found.DeliveredAt)

@@ -41,7 +41,7 @@ func Commands(streams IO) []*cobra.Command {
 	makers := []func(*session) *cobra.Command{
 		newRun, newCompare, newPS, newShow, newLogs, newTranscript, newCheckpoints, newDiff, newCheckout, newTake, newGive, newCancel, newRetry, newRewind, newFork, newReview,
 		newSend, newAnswer, newMessage, newAllow, newProject, newBudget, newContract, newSandbox, newReceipt,
-		newWork, newHost, newStorage, newKeys, newCredentials, newTicket, newGuardian, newConductor, newWhy, newOrganization, newACP, newMCP,
+		newWork, newHost, newStorage, newKeys, newCredentials, newTicket, newGuardian, newConductor, newNotice, newWhy, newOrganization, newACP, newMCP,
 	}
 	commands := make([]*cobra.Command, 0, len(makers))
 	for _, maker := range makers {

@@ -176,7 +176,7 @@ INSERT INTO deliveries (id, diagnosis_id, body) VALUES ($1, $2, $3)
 
 type InsertDeliveryParams struct {
 	ID          string
-	DiagnosisID string
+	DiagnosisID *string
 	Body        string
 }
 
@@ -298,29 +298,6 @@ func (q *Queries) SandboxHeads(ctx context.Context, ids []string) ([]SandboxHead
 	return items, nil
 }
 
-const settleDelivery = `-- name: SettleDelivery :exec
-UPDATE deliveries SET state = $1, error = $2, due_at = now() + $3::interval,
-    delivered_at = CASE WHEN $1 = 'done' THEN now() END
-WHERE id = $4 AND state = 'held'
-`
-
-type SettleDeliveryParams struct {
-	State string
-	Error string
-	Pause time.Duration
-	ID    string
-}
-
-func (q *Queries) SettleDelivery(ctx context.Context, arg SettleDeliveryParams) error {
-	_, err := q.db.Exec(ctx, settleDelivery,
-		arg.State,
-		arg.Error,
-		arg.Pause,
-		arg.ID,
-	)
-	return err
-}
-
 const settleDiagnosisRequest = `-- name: SettleDiagnosisRequest :exec
 DELETE FROM diagnosis_queue WHERE task_id = $1 AND changed = $2
 `
@@ -343,46 +320,6 @@ type SettleNoticeParams struct {
 func (q *Queries) SettleNotice(ctx context.Context, arg SettleNoticeParams) error {
 	_, err := q.db.Exec(ctx, settleNotice, arg.Notice, arg.MessageID, arg.ID)
 	return err
-}
-
-const takeDeliveries = `-- name: TakeDeliveries :many
-UPDATE deliveries v SET due_at = now() + $1::interval, tries = v.tries + 1
-WHERE v.id = ANY (ARRAY(
-    SELECT d.id FROM deliveries d WHERE d.state = 'held' AND d.due_at <= now() ORDER BY d.due_at LIMIT $2 FOR UPDATE SKIP LOCKED))
-RETURNING v.id, v.body, v.tries, (extract(epoch FROM now() - v.created_at))::float8 AS age
-`
-
-type TakeDeliveriesRow struct {
-	ID    string
-	Body  string
-	Tries int
-	Age   float64
-}
-
-// TakeDeliveries leases due webhooks for the duration pause.
-func (q *Queries) TakeDeliveries(ctx context.Context, pause time.Duration, most int) ([]TakeDeliveriesRow, error) {
-	rows, err := q.db.Query(ctx, takeDeliveries, pause, most)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []TakeDeliveriesRow{}
-	for rows.Next() {
-		var i TakeDeliveriesRow
-		if err := rows.Scan(
-			&i.ID,
-			&i.Body,
-			&i.Tries,
-			&i.Age,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const ticketDiagnosed = `-- name: TicketDiagnosed :one

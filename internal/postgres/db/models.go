@@ -316,14 +316,14 @@ type CredentialCooldown struct {
 	NextAt time.Time
 }
 
-// One outgoing webhook, written with its diagnosis and sent until the receiver accepts.
+// One outgoing diagnosis or notice, written with what it reports and sent until the receiver accepts.
 type Delivery struct {
 	// The same in every attempt to deliver.
 	ID          string
-	DiagnosisID string
-	// The signed text.
+	DiagnosisID *string
+	// Of a diagnosis: the signed text. Of a notice: its facts (notice.Facts).
 	Body string
-	// held: pending. done: delivered. given_up: failed.
+	// held: pending diagnosis. pending: pending notice, which versions without notices do not send. done: delivered. given_up: failed.
 	State string
 	// Number of attempts to deliver.
 	Tries int
@@ -333,6 +333,11 @@ type Delivery struct {
 	DueAt       time.Time
 	DeliveredAt *time.Time
 	CreatedAt   time.Time
+	RuleID      *string
+	TaskID      *string
+	Event       string
+	// Names the state of the task: a rule is notified once of each.
+	TaskState string
 }
 
 // One pair of tasks with similar work. A pair that a model called different stays, so that the model is asked once.
@@ -711,6 +716,30 @@ type Message struct {
 	BodyHash []byte
 	// Holder of the newest lease: one poll of omoi-agent or of a client that waits. Empty: a legacy worker.
 	LeasedBy string
+}
+
+// One receiver of notices, and the events of which it is notified.
+type NoticeRule struct {
+	ID             string
+	OrganizationID string
+	// Null: tasks of all projects.
+	ProjectID *string
+	// User whose tasks the rule concerns. Null: tasks of all users.
+	UserID  *string
+	Channel string
+	Events  []string
+	// The address as users see it, without a secret.
+	Receiver string
+	// Encrypted address and secret (notice.Address).
+	Sealed  string
+	Enabled bool
+	// Failed requests since the receiver last accepted a notice.
+	Failures int
+	// Error of the newest request. Empty: none.
+	Error string
+	// No request before this time.
+	DueAt     time.Time
+	CreatedAt time.Time
 }
 
 // One sandbox whose usage may change, with the part of its usage that project_usage holds. A trigger of sandboxes adds the row.

@@ -79,18 +79,6 @@ SELECT said FROM diagnoses WHERE id = @id AND notice = 'held' FOR UPDATE;
 -- name: SettleNotice :exec
 UPDATE diagnoses SET notice = @notice, message_id = sqlc.narg('message_id') WHERE id = @id;
 
--- name: TakeDeliveries :many
--- TakeDeliveries leases due webhooks for the duration pause.
-UPDATE deliveries v SET due_at = now() + @pause::interval, tries = v.tries + 1
-WHERE v.id = ANY (ARRAY(
-    SELECT d.id FROM deliveries d WHERE d.state = 'held' AND d.due_at <= now() ORDER BY d.due_at LIMIT @most FOR UPDATE SKIP LOCKED))
-RETURNING v.id, v.body, v.tries, (extract(epoch FROM now() - v.created_at))::float8 AS age;
-
--- name: SettleDelivery :exec
-UPDATE deliveries SET state = @state, error = @error, due_at = now() + @pause::interval,
-    delivered_at = CASE WHEN @state = 'done' THEN now() END
-WHERE id = @id AND state = 'held';
-
 -- name: WaitedFor :many
 -- WaitedFor returns the dependencies of a task that are not completed.
 SELECT o.key, o.status FROM task_dependencies d JOIN tasks o ON o.id = d.depends_on
