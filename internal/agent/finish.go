@@ -33,8 +33,8 @@ func Failure(class task.FailureClass, err error) error {
 	return &phaseError{phase: "initialization", class: class, cause: err}
 }
 
-// classOf returns the failure class of an error that a runtime returned.
-func classOf(err error) task.FailureClass {
+// ClassOf returns the failure class of an error that a runtime returned.
+func ClassOf(err error) task.FailureClass {
 	if p, ok := errors.AsType[*phaseError](err); ok && p.class != task.ClassNone {
 		return p.class
 	}
@@ -100,7 +100,7 @@ func (s *session) shutdown(reason string, e ending) {
 }
 
 func (s *session) reportError(err error) {
-	data := map[string]any{"error": err.Error(), "failure_class": string(classOf(err)), "error_type": string(classOf(err)), "phase": "initial_task"}
+	data := map[string]any{"error": err.Error(), "failure_class": string(ClassOf(err)), "error_type": string(ClassOf(err)), "phase": "initial_task"}
 	if p, ok := errors.AsType[*phaseError](err); ok {
 		data["phase"] = p.phase
 		if p.trace != "" {

@@ -106,6 +106,6 @@ func TestPrepare_AnOutageIsNoReasonToStartFromTheBranch(t *testing.T) {
 	s.chooseSession()
 	err = s.prepare(ctx)
 	require.ErrorIs(t, err, checkpoints.ErrUnavailable)
-	require.Equal(t, task.ClassInfrastructure, classOf(err))
+	require.Equal(t, task.ClassInfrastructure, ClassOf(err))
 	require.Equal(t, []any{"1.1", false}, []any{s.marks.Restores, s.marks.Restored}, "a restart tries again")
 }

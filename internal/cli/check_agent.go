@@ -11,21 +11,29 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/scenario"
 )
 
-const checkProgramHelp = `
+func checkProgramHelp() string {
+	return `
 
-With the name of a coding agent (` + "`omoi check agent codex`" + `), the check starts the agent's program on this machine instead: it
-names its version, and omoi takes a wrong key, a rate limit, a failing model and a cancelled turn for what they are. The model
-is an endpoint on this machine that only fails, so the check needs no server, no key and no network. Some agents repeat a
-request for minutes. The check runs the program without a sandbox.`
+With the name of a coding agent (` + strings.Join(app.CheckableAgents(), ", ") + `), the check starts the
+agent's program on this machine instead. Checks: ` + strings.Join(app.AgentChecks(), ", ") + `.
+omoi must take a missing login, the statuses 401, 429 and 500 of the model, an empty answer, a cancelled turn and the end of the
+program's input for what they are. The model is an endpoint on this machine that only fails, so the check needs no server, no key
+and no network. Some agents repeat a request for minutes: --only names the checks to run. The check runs the program without a
+sandbox.`
+}
 
 // orProgram makes the name of an agent an argument of the command, which then checks the agent's program.
 func (g *globals) orProgram(cmd *cobra.Command) {
-	run := cmd.RunE
+	run, only := cmd.RunE, []string{}
 	cmd.Use = "agent [name]"
-	cmd.Long += checkProgramHelp
+	cmd.Long += checkProgramHelp()
+	cmd.Flags().StringSliceVar(&only, "only", nil, "`checks` of an agent's program to run, separated by commas (default: all)")
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if len(args) > 1 {
+		switch {
+		case len(args) > 1:
 			return exit.Usagef("%s takes the name of one agent, for example codex", cmd.CommandPath())
+		case len(args) == 0 && len(only) > 0:
+			return exit.Usagef("--only needs the name of an agent, for example %s codex", cmd.CommandPath())
 		}
 		return nil
 	}
@@ -33,16 +41,16 @@ func (g *globals) orProgram(cmd *cobra.Command) {
 		if len(args) == 0 {
 			return run(cmd, args)
 		}
-		return g.checkAgent(cmd.Context(), args[0])
+		return g.checkAgent(cmd.Context(), args[0], only)
 	}
 }
 
 // checkAgent checks the program of an agent and prints each check as a step.
-func (g *globals) checkAgent(ctx context.Context, name string) error {
+func (g *globals) checkAgent(ctx context.Context, name string, only []string) error {
 	p, steps := g.printer(), []scenario.Step{}
 	defer g.onInterrupt(ctx, "Interrupted: ending the program.")()
-	err := app.CheckAgent(ctx, name, func(f app.AgentCheck) {
-		s := scenario.Step{Name: f.Name, Verdict: scenario.Pass, Detail: f.Detail, Seconds: f.Took.Seconds()}
+	err := app.CheckAgent(ctx, name, only, func(f app.AgentCheck) {
+		s := scenario.Step{Name: f.Name, Verdict: scenario.Pass, Class: f.Class, Detail: f.Detail, Seconds: f.Took.Seconds()}
 		if f.Err != nil {
 			s.Verdict = scenario.Fail
 			s.Detail, s.Next, _ = strings.Cut(f.Err.Error(), " Next: ")

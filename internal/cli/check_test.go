@@ -40,6 +40,8 @@ func TestCheck_RefusesWrongUsage(t *testing.T) {
 		"No server configured":                             {3, []string{"check", "agent"}},
 		"takes the name of one agent":                      {2, []string{"check", "agent", "a", "b"}},
 		"Cannot check the agent \"nope\": expected one of": {2, []string{"check", "agent", "nope"}},
+		"Cannot run the check \"nope\": expected one of":   {2, []string{"check", "agent", "codex", "--only", "401,nope"}},
+		"--only needs the name of an agent":                {2, []string{"check", "agent", "--only", "401"}},
 	} {
 		code, out, complaints := omoi(t, nil, c.args...)
 		require.Equal(t, c.code, code, "%v: %s", c.args, complaints)

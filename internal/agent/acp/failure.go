@@ -92,6 +92,9 @@ func (t *talk) ended(a *answer, now standing) *continuous.Failure {
 
 // categoryOf returns the class of a typed failure; empty: it says none.
 func categoryOf(f *sessionFailure) task.FailureClass {
+	if strings.HasPrefix(f.Title, "Missing environment variable") { // Codex, whose key is in one
+		return task.ClassCredentials
+	}
 	switch f.Category {
 	case "limit", bridge.Full:
 		return task.ClassProviderLimit

@@ -42,6 +42,13 @@ func TestRejected_WithoutALogin(t *testing.T) {
 	require.Equal(t, task.ClassCredentials, f.Class)
 }
 
+// A program without a key blames the connection.
+func TestCategoryOf_MissingKey(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, task.ClassCredentials, categoryOf(&sessionFailure{Category: "connection", Title: "Missing environment variable: `OPENAI_API_KEY`."}))
+	require.Equal(t, task.ClassInfrastructure, categoryOf(&sessionFailure{Category: "connection", Title: "stream disconnected"}))
+}
+
 // TestDied checks the class of an agent that ended without an answer.
 func TestDied(t *testing.T) {
 	t.Parallel()

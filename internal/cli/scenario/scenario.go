@@ -48,11 +48,12 @@ type trial struct {
 
 // Step is the outcome of one step.
 type Step struct {
-	Name    string  `json:"name"`
-	Verdict Verdict `json:"verdict"`
-	Detail  string  `json:"detail"`
-	Next    string  `json:"next,omitempty"` // command to run next
-	Seconds float64 `json:"seconds"`
+	Name    string            `json:"name"`
+	Verdict Verdict           `json:"verdict"`
+	Class   task.FailureClass `json:"failure_class,omitempty"` // of the turn of an agent's program
+	Detail  string            `json:"detail"`
+	Next    string            `json:"next,omitempty"` // command to run next
+	Seconds float64           `json:"seconds"`
 
 	err error
 }
