@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(fakeDir); dir != "" {
 		does := os.Getenv(fakeDoes)
 		p := acptest.Player{
-			Agent: os.Getenv(fakeAgent), Session: os.Getenv(fakeSession), Dir: dir, Remember: os.Getenv(fakeKeeps), Mode: os.Getenv(fakeMode), Model: os.Getenv("OPENAI_BASE_URL"),
+			Agent: os.Getenv(fakeAgent), Session: os.Getenv(fakeSession), Dir: dir, Remember: os.Getenv(fakeKeeps), Secret: plantedKey, Mode: os.Getenv(fakeMode), Model: os.Getenv("OPENAI_BASE_URL"),
 			Hold: does == "hold", Child: does == "child", Die: does == "die", Commit: os.Getenv(fakeCommits) != "",
 		}
 		p.Play(os.Stdin, os.Stdout)

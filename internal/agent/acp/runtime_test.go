@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -68,10 +69,13 @@ func newBench(t *testing.T, name, session, does string) *bench {
 	return b
 }
 
+// plantedKey is the credential of the agent.
+const plantedKey = "planted-key"
+
 // access returns the variables of an agent's credential.
 func access(name string) map[string]string {
 	kind := strings.ToUpper(cmp.Or(task.RuntimeOf(name).Credential, "anthropic"))
-	return map[string]string{kind + "_API_KEY": "planted-key", "MODEL": "scripted-model"}
+	return map[string]string{kind + "_API_KEY": plantedKey, "MODEL": "scripted-model"}
 }
 
 // inRepository gives the workspace a repository, so that work without a commit is no work.
@@ -259,8 +263,12 @@ func TestNextAttempt(t *testing.T) {
 			if dialect.Session != nil {
 				_, b.cfg.Env[fakeKeeps] = dialect.Session(where(), id)
 			}
+			b.plantLogins()
 			require.Equal(t, 1, b.run())
 			require.Equal(t, "infrastructure", b.one("agent.error")["failure_class"])
+			for run, kept := range b.server.Transcripts() {
+				require.NotContains(t, kept.Content, "planted", run)
+			}
 			home := t.TempDir()
 			b.cfg.Attempt, b.cfg.Dir, b.cfg.Env["HOME"], b.cfg.Env[fakeDoes] = 2, filepath.Join(home, "omoi"), home, ""
 			b.cfg.Resume = b.stored()
@@ -282,6 +290,43 @@ func TestNextAttempt(t *testing.T) {
 			require.Contains(t, text, "a session that cannot be continued")
 			require.Contains(t, text, "What to do", "the summary holds what was said")
 			require.Contains(t, b.heard("2"), "session/new")
+		})
+	}
+}
+
+// plantLogins writes a login where each program keeps it, next to its sessions.
+func (b *bench) plantLogins() {
+	b.Helper()
+	home := b.cfg.Env["HOME"]
+	for _, path := range []string{
+		home + "/.gemini/oauth_creds.json", home + "/.qwen/oauth_creds.json", home + "/.copilot/config.json", home + "/.local/share/opencode/auth.json",
+		b.cfg.Dir + "/codex/auth.json", b.cfg.Dir + "/claude/.credentials.json",
+	} {
+		require.NoError(b, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(b, os.WriteFile(path, []byte(`{"token":"planted-login-0123456789"}`), 0o600))
+	}
+}
+
+// TestFirstTurn_KeepsTheSession checks that the session is stored while the turn that began its file still runs, so that
+// the loss of the sandbox does not lose it.
+func TestFirstTurn_KeepsTheSession(t *testing.T) {
+	for _, name := range names() {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, name, "basic", "hold")
+			dialect := b.runtime.Dialect
+			if dialect.Session == nil {
+				t.Skip("the session cannot be moved")
+			}
+			_, b.cfg.Env[fakeKeeps] = dialect.Session(acp.Place{Home: b.cfg.Env["HOME"], Dir: b.cfg.Dir, Work: b.cfg.Workspace}, b.recordedSession())
+			wait := b.start()
+			require.Eventually(t, func() bool {
+				return slices.ContainsFunc(slices.Collect(maps.Values(b.server.Transcripts())), func(kept agenttest.Transcript) bool {
+					return strings.Contains(kept.Content, "what the agent remembers") && kept.SessionID == b.recordedSession()
+				})
+			}, patience, 2*time.Millisecond)
+			require.Empty(t, b.server.Of("agent.completed"))
+			require.NoError(t, os.WriteFile(filepath.Join(b.dir, "go"), nil, 0o600))
+			require.Zero(t, wait(), b)
 		})
 	}
 }

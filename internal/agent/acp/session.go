@@ -214,6 +214,26 @@ func (t *talk) keep() {
 	t.Env.Keep(path, t.place.SessionID)
 }
 
+// keepEvery is the interval at which omoi looks for the file of a new session.
+const keepEvery = 100 * time.Millisecond
+
+// keepSoon keeps the session as soon as its file exists: most agents begin it in their first turn. The returned function
+// ends that.
+func (t *talk) keepSoon(ctx context.Context) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		none := t.Dialect.Session != nil && sessionFile(t.Dialect, t.where, t.place.SessionID) == ""
+		for ; none && wait.For(ctx, keepEvery) == nil; none = sessionFile(t.Dialect, t.where, t.place.SessionID) == "" {
+		}
+		if ctx.Err() == nil {
+			t.keep()
+		}
+	}()
+	return func() { cancel(); <-over }
+}
+
 // created notes a new session.
 func (r *recorder) created(id string) {
 	r.mu.Lock()

@@ -56,6 +56,7 @@ func (t *talk) converse(ctx context.Context, text string, of []inbox.Message) er
 	t.Env.Doing.SetStatus(reporter.StatusRunning)
 	t.rec.prompted(text, of)
 	t.prompt(text, delivery{messages: of})
+	defer t.keepSoon(ctx)()
 	silent, limit := uptime.After(t.Silence), t.Time
 	for !end.done() {
 		select {

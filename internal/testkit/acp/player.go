@@ -24,7 +24,8 @@ type Player struct {
 	Child          bool   // start a child that only SIGKILL ends, at the first tool call
 	Die            bool   // be killed at the first tool call
 	Commit         bool   // commit a file at the first prompt
-	Remember       string // file of the session, which a new session creates
+	Remember       string // file of the session, which a prompt creates
+	Secret         string // text in that file
 	Model          string // address that is asked at each prompt; empty: none
 	Mode           string // mode that the agent keeps; empty: it takes the one that the client sets; none: it tells no mode
 
@@ -112,9 +113,9 @@ func (p *Player) handle(m message) {
 	if m.Method == "" {
 		return
 	}
-	if m.Method == "session/new" && p.Remember != "" {
+	if m.Method == "session/prompt" && p.Remember != "" {
 		_ = os.MkdirAll(filepath.Dir(p.Remember), 0o700)
-		_ = os.WriteFile(p.Remember, []byte(`{"text":"what the agent remembers"}`+"\n"), 0o600)
+		_ = os.WriteFile(p.Remember, []byte(`{"text":"what the agent remembers","printed":"`+p.Secret+`"}`+"\n"), 0o600)
 	}
 	if m.Method == "session/prompt" {
 		p.prompt = m.ID
