@@ -165,13 +165,17 @@ func (a *realAgent) isCancelled() {
 	a.seen["cancel"] = "no process left"
 }
 
-// isKilled kills the program of a task while a tool runs.
+// isKilled kills the program of a task while a tool runs. The next attempt, in another sandbox, knows what a command has printed, which
+// no summary holds.
 func (a *realAgent) isKilled() {
-	dir := a.shared()
+	dir, again := a.shared(), false
 	made := a.submitted(a.repo(), modeltest.New(
-		a.t, modeltest.Turn{Text: "The answer is 42.", Tools: []modeltest.Tool{modeltest.Shell("echo one > one; git add one; git commit -qm one")}},
+		a.t, modeltest.Turn{Text: "The answer is 42.", Tools: []modeltest.Tool{modeltest.Shell("echo one > one; git add one; git commit -qm one; printf 'printed-%s' 42")}},
 		modeltest.Turn{Tools: []modeltest.Tool{modeltest.Shell("echo $$ > " + dir + "/pid; python3 -c 'import time; time.sleep(1000)'; true")}},
-		modeltest.Turn{Text: "It is still 42.", Expect: modeltest.Saying("The answer is 42.")},
+		modeltest.Turn{Text: "It is still 42.", Expect: func(r modeltest.Request) error {
+			again = r.Says("printed-42")
+			return modeltest.Saying("The answer is 42.")(r)
+		}},
 	))
 	tool := a.pid(made.ID, dir+"/pid")
 	require.NoError(a.t, syscall.Kill(programOf(a.t, tool), syscall.SIGKILL))
@@ -181,6 +185,7 @@ func (a *realAgent) isKilled() {
 	require.True(a.t, isGone(tool))
 	lost := a.stored(`event_type = 'agent.resume_failed'`)
 	require.Equal(a.t, a.dialect.Session == nil, lost == 1, a.resumeFailed())
+	require.Equal(a.t, a.dialect.Session != nil, again, "the model has the earlier turns")
 	a.seen["kill"] = map[bool]string{true: "new session with a summary", false: "same session"}[lost == 1]
 }
 

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"cmp"
+	"path/filepath"
 	"strings"
 )
 
@@ -12,6 +13,10 @@ var _ = register(Dialect{
 	Notice: func(u update) bool {
 		kind, _, found := strings.Cut(u.text(), ": ")
 		return found && (kind == "Info" || kind == "Warning" || kind == "Error")
+	},
+	Session: func(p Place, id string) (pattern, path string) {
+		path = filepath.Join(p.Home, ".copilot", "session-state", id, "events.jsonl")
+		return path, path
 	},
 })
 

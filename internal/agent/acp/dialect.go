@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +37,8 @@ type Dialect struct {
 	// Session returns the pattern of the file with a session, and the path for it in another sandbox; nil: a session
 	// cannot be moved to another sandbox.
 	Session func(p Place, id string) (pattern, path string)
+	// Folder matches the workspace in a session, as its first group; nil: the field cwd of a line names it.
+	Folder *regexp.Regexp
 	// NextMinute reports that a session may be loaded only after the minute in which it was created.
 	NextMinute bool
 	// Notice reports whether a piece of text is the program's own, as opposed to the model's; nil: none is.

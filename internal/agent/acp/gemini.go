@@ -2,8 +2,11 @@ package acp
 
 import (
 	"cmp"
+	"path/filepath"
+	"regexp"
 	"strings"
 
+	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/jsonrpc"
 )
 
@@ -19,7 +22,20 @@ var _ = register(Dialect{
 		}
 		return ""
 	},
+	// Gemini CLI finds the folder of a workspace by a file with its path.
+	Files: func(p Place) map[string]string {
+		return map[string]string{filepath.Join(geminiFolder(p), ".project_root"): p.Work}
+	},
+	Session: func(p Place, id string) (pattern, path string) {
+		chats := filepath.Join(p.Home, ".gemini", "tmp", "*", "chats")
+		file := "-" + textcut.First(id, 8) + ".jsonl" //nolint:mnd // Gemini CLI names the file by that much of the ID
+		return filepath.Join(chats, "session-*"+file), filepath.Join(geminiFolder(p), "chats", "session-2026-01-01T00-00"+file)
+	},
+	Folder: regexp.MustCompile(`Workspace Directories:\*\*\\n  - ([^\\"]+)`),
 })
+
+// geminiFolder returns Gemini CLI's folder for the workspace.
+func geminiFolder(p Place) string { return filepath.Join(p.Home, ".gemini", "tmp", "omoi") }
 
 // geminiMode begins the text in which Gemini CLI tells a new mode.
 const geminiMode = "[MODE_UPDATE]"

@@ -1,17 +1,18 @@
 package acp
 
 import (
-	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/claudesession"
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/statefile"
 	"github.com/omoi-dev/omoi/internal/agent/transcript"
-	"github.com/omoi-dev/omoi/internal/jsonrpc"
 )
 
 // place is the state of a run on disk, from which a restarted omoi-agent continues.
@@ -41,7 +42,7 @@ func openPlace(env agent.Env, d Dialect, where Place) (*place, error) {
 	if statefile.Load(path, p) || env.Resume == nil {
 		return p, nil
 	}
-	p.SessionID, p.Created = env.Resume.SessionID, time.Now()
+	p.SessionID = env.Resume.SessionID // it was created in another minute
 	if err := restore(d, where, env.Resume); err != nil {
 		p.lose(env.Resume.Path)
 		return p, err
@@ -67,25 +68,31 @@ func restore(d Dialect, where Place, from *agent.Resume) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("create folder of the session: %w", err)
 	}
-	return transcript.Recall(from.Path, path, moved(where.Work))
+	return transcript.Recall(from.Path, path, moved(d, where.Work))
 }
 
-// moved returns a function that replaces the workspace of an earlier attempt in the lines of its session, since some
-// agents continue a session only in the folder that its lines name.
-func moved(work string) func(line []byte) []byte {
-	old := ""
+// cwd matches the workspace in the sessions of most agents.
+var cwd = regexp.MustCompile(`"cwd":"([^"\\]+)"`)
+
+// moved returns a function that replaces the workspace of an earlier attempt, which the first lines of its session name,
+// in all lines: some agents continue a session only in the folder that it names, and the model would look for files there.
+func moved(d Dialect, work string) func(line []byte) []byte {
+	old, lines := "", 0
 	return func(line []byte) []byte {
-		if old == "" {
-			old = jsonrpc.Into[struct {
-				Folder string `json:"cwd"`
-			}](line).Folder
+		if lines++; lines <= headLines && old == "" {
+			if found := cmp.Or(d.Folder, cwd).FindSubmatch(line); found != nil {
+				old = string(found[1])
+			}
 		}
-		if old == "" || old == work {
+		if old == "/" || old == work || !filepath.IsAbs(old) {
 			return line
 		}
-		return bytes.ReplaceAll(line, []byte(old), []byte(work))
+		return claudesession.MovePaths(line, old, work)
 	}
 }
+
+// headLines are the lines of a session that may name its workspace. Later ones may name other folders.
+const headLines = 2
 
 // sessionFile returns the file with the agent's session; empty: there is none, or it cannot be moved.
 func sessionFile(d Dialect, where Place, id string) string {
@@ -97,7 +104,7 @@ func sessionFile(d Dialect, where Place, id string) string {
 	if len(found) == 0 {
 		return ""
 	}
-	return found[len(found)-1]
+	return found[0] // Gemini CLI begins a further file, with the same ID and without what was said, when it loads a session
 }
 
 // spent are the tokens and the cost that the agent reports.

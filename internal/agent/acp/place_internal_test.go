@@ -1,7 +1,11 @@
 package acp
 
 import (
+	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,10 +18,41 @@ import (
 // TestMoved checks that a session names the folder of the next attempt.
 func TestMoved(t *testing.T) {
 	t.Parallel()
-	move := moved("/b/ws")
-	require.Equal(t, "{\"cwd\":\"/b/ws\"}\n", string(move([]byte("{\"cwd\":\"/a/ws\"}\n"))))
-	require.Equal(t, `{"path":"/b/ws/x"}`, string(move([]byte(`{"path":"/a/ws/x"}`))))
-	require.Equal(t, `{"path":"/a/ws/x"}`, string(moved("/b/ws")([]byte(`{"path":"/a/ws/x"}`))))
+	for name, first := range map[string]string{
+		"qwen":    `{"uuid":"1","cwd":"%s"}`,
+		"codex":   `{"type":"session_meta","payload":{"cwd":"%s"}}`,
+		"copilot": `{"type":"session.start","data":{"context":{"cwd":"%s"}}}`,
+		"gemini":  `{"$set":{"messages":[{"content":[{"text":"- **Workspace Directories:**\n  - %s\n- **Directory"}]}]}}`,
+	} {
+		d, _ := Of(name)
+		move := moved(d, "/b/ws")
+		at := func(folder string) string { return fmt.Sprintf(first, folder) }
+		require.Equal(t, at("/b/ws"), string(move([]byte(at("/a/ws")))), name)
+		require.Equal(t, `{"path":"/b/ws/x\n/b/ws and /a/wsx"}`, string(move([]byte(`{"path":"/a/ws/x\n/a/ws and /a/wsx"}`))), name)
+		require.Equal(t, at("/c/ws"), string(move([]byte(at("/c/ws")))), name)
+		late := moved(d, "/b/ws")
+		for range headLines {
+			late([]byte("{}"))
+		}
+		require.Equal(t, at("/a/ws/below"), string(late([]byte(at("/a/ws/below")))), name)
+	}
+}
+
+// TestSessionFile_IsTheOneWithTheConversation checks the agent that begins a further file when it loads a session.
+func TestSessionFile_IsTheOneWithTheConversation(t *testing.T) {
+	t.Parallel()
+	d, _ := Of("gemini")
+	where := Place{Home: t.TempDir(), Work: "/w"}
+	pattern, first := d.Session(where, "0123456789")
+	require.Empty(t, sessionFile(d, where, "0123456789"))
+	for _, path := range []string{strings.Replace(pattern, "*", "w", 1), first} {
+		path = strings.Replace(path, "*", "2026-11-28T21-15", 1)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+	}
+	require.NoError(t, os.WriteFile(strings.Replace(first, "01-01", "11-29", 1), nil, 0o600))
+	require.Equal(t, first, sessionFile(d, where, "0123456789"))
+	require.Empty(t, sessionFile(d, where, "1123456789"))
 }
 
 // TestSettle_CountsTokensOnce checks an agent whose turns report sums, and whose second process begins at zero.

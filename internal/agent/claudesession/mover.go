@@ -34,6 +34,12 @@ func Restore(from, beside, to, work string) (Restored, error) {
 	return Restored{Old: m.from, Lost: transcript.Unpack(beside, strings.TrimSuffix(to, ".jsonl"), m.file)}, nil
 }
 
+// MovePaths returns a line of JSON with the folder to in place of the folder from.
+func MovePaths(line []byte, from, to string) []byte {
+	m := mover{from: from, work: to}
+	return jsonString.ReplaceAllFunc(line, m.text)
+}
+
 // mover edits a session that began in another work tree: its lines name the current one.
 type mover struct {
 	work    string // current work tree
@@ -105,7 +111,10 @@ func (m *mover) text(quoted []byte) []byte {
 
 // moved returns a text with the current folders.
 func (m *mover) moved(text string) string {
-	return replacePath(m.old.ReplaceAllLiteralString(text, m.project+"/"), m.from, m.work)
+	if m.old != nil {
+		text = m.old.ReplaceAllLiteralString(text, m.project+"/")
+	}
+	return replacePath(text, m.from, m.work)
 }
 
 // replacePath replaces a path where it stands alone or is followed by further components.
