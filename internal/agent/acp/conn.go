@@ -122,8 +122,13 @@ func (c *conn) request(f *jsonrpc.Frame) {
 	_ = c.send(jsonrpc.Response(f.ID, result, refused)) // a closed input is the end of the program, which its reader sees
 }
 
-// answered passes a response to its request. A response to no open request is dropped.
+// answered passes a response to its request. A response to no open request is dropped. Without a result and an error, a
+// message is none: a request of the agent whose method is damaged may have the ID of an open request.
 func (c *conn) answered(f *jsonrpc.Frame) {
+	if f.Result == nil && f.Error == nil {
+		c.to.take(f)
+		return
+	}
 	id := strings.Trim(string(f.ID), `"`)
 	c.mu.Lock()
 	call := c.calls[id]

@@ -2,7 +2,6 @@ package acp
 
 import (
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -67,27 +66,6 @@ func (h handlerOf) asked(f *jsonrpc.Frame, _ bool) (any, *jsonrpc.Error) {
 	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethod}
 }
 
-// damaged returns a line with random damage.
-func damaged(r *rand.Rand, line string) string {
-	switch r.IntN(7) {
-	case 0: // cut
-		return line[:r.IntN(len(line))]
-	case 1: // another kind
-		return strings.Replace(line, `"sessionUpdate":"`, `"sessionUpdate":"x`, 1)
-	case 2: // other IDs
-		return strings.NewReplacer(`"id":`, `"id":9`, `"toolCallId":"`, `"toolCallId":"x`).Replace(line)
-	case 3: // a huge field
-		return strings.Replace(line, `"jsonrpc":"2.0"`, `"jsonrpc":"2.0","huge":"`+strings.Repeat("x", 1<<20)+`"`, 1)
-	case 4: // fields of another type
-		return strings.NewReplacer(`"text":"`, `"text":7,"t":"`, `"update":{`, `"update":[],"u":{`, `"status":"`, `"status":{},"s":"`).Replace(line)
-	case 5: // a byte
-		b := []byte(line)
-		b[r.IntN(len(b))] = byte(r.IntN(255) + 1)
-		return strings.ReplaceAll(string(b), "\n", " ")
-	}
-	return fmt.Sprintf("%x\x00%s", r.Uint64(), line[:len(line)/2])
-}
-
 // TestDamage_LosesNoEvent inserts 1,000 damaged copies of recorded frames before intact ones: each event of the intact
 // ones is still reported, in order.
 func TestDamage_LosesNoEvent(t *testing.T) {
@@ -105,11 +83,11 @@ func TestDamage_LosesNoEvent(t *testing.T) {
 						continue
 					}
 					if random.IntN(3) == 0 {
-						all, inserted = append(all, damaged(random, string(f.In))), inserted+1
+						all, inserted = append(all, acptest.Damaged(random, string(f.In))), inserted+1
 					}
 					all, intact = append(all, string(f.In)), append(intact, string(f.In))
 				}
-				requireWithin(t, taken(t, d, intact), taken(t, d, all), name+" "+session)
+				acptest.RequireWithin(t, taken(t, d, intact), taken(t, d, all), name+" "+session)
 			}
 		}
 	}
@@ -123,51 +101,5 @@ func keys[V any](m map[string]V) func(yield func(string) bool) {
 				return
 			}
 		}
-	}
-}
-
-// requireWithin fails unless each tool call and result of the first list is in the second one too, and each text.
-func requireWithin(t *testing.T, intact, all []string, name string) {
-	t.Helper()
-	texts := func(list []string) (text string, others []string) {
-		for _, e := range list {
-			kind, data, _ := strings.Cut(e, " ")
-			switch kind {
-			case "agent.message", "agent.thinking":
-				var m struct {
-					Content string `json:"content"`
-				}
-				require.NoError(t, json.Unmarshal([]byte(data), &m))
-				text += m.Content
-			case "agent.assistant_message": // the sums may hold tokens of damaged frames
-			case "agent.tool_use", "agent.tool_completed", "agent.tool_result": // a damaged copy may be a part of the same call
-				var call struct {
-					ID string `json:"tool_use_id"`
-				}
-				require.NoError(t, json.Unmarshal([]byte(data), &call))
-				others = append(others, kind+" "+call.ID)
-			default:
-				others = append(others, e)
-			}
-		}
-		return text, others
-	}
-	wantText, want := texts(intact)
-	gotText, got := texts(all)
-	at := 0
-	for _, r := range gotText {
-		if at < len(wantText) && strings.HasPrefix(wantText[at:], string(r)) {
-			at += len(string(r))
-		}
-	}
-	require.Equal(t, len(wantText), at, "%s: a text is missing", name)
-	at = 0
-	for _, e := range got {
-		if at < len(want) && e == want[at] {
-			at++
-		}
-	}
-	if at < len(want) {
-		require.Fail(t, "an event is missing", "%s: %s\nof %s", name, want[at], strings.Join(got, "\n"))
 	}
 }

@@ -84,6 +84,8 @@ func (t *talk) ended(a *answer, now standing) *continuous.Failure {
 		return failed(classOf(0, "", now.notice), "error", strings.TrimSpace(now.notice))
 	case a.Stop != "" && a.Stop != "end_turn":
 		return failed(task.ClassAgentError, a.Stop, fmt.Sprintf("%s ended its turn with %s. %s", t.Dialect.Title, a.Stop, textcut.Last(now.said, 500)))
+	case a.Stop == "":
+		return failed(task.ClassInfrastructure, "damaged_answer", t.Dialect.Title+" ended its turn with an answer that omoi cannot read.")
 	case now.texts == 0 && now.calls == 0:
 		return failed(task.ClassAgentError, "empty_turn", t.Dialect.Title+" ended its turn without a text and without a tool call.")
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
@@ -26,6 +27,9 @@ type Player struct {
 	Commit         bool   // commit a file at the first prompt
 	Remember       string // file of the session, which a prompt creates
 	Secret         string // text in that file
+	Damage         int    // copies with random damage before each message, of which none answers a request
+	Spoil          string // method of the first request whose answer is damaged; empty: none
+	Seed           uint64 // of the damage
 	Model          string // address that is asked at each prompt; empty: none
 	Mode           string // mode that the agent keeps; empty: it takes the one that the client sets; none: it tells no mode
 
@@ -37,6 +41,8 @@ type Player struct {
 	prompt json.RawMessage            // ID of a prompt without an answer
 	asked  int
 	later  []message // prompts that came while a response was awaited
+	now    message   // newest request of the client
+	random *rand.Rand
 }
 
 // message is a message of the client.
@@ -51,7 +57,7 @@ type message struct {
 func (p *Player) Play(in io.Reader, out io.Writer) {
 	p.in, p.out, p.ids = bufio.NewScanner(in), out, map[string]json.RawMessage{}
 	p.in.Buffer(nil, 64<<20)
-	p.frames = p.part()
+	p.frames, p.random = p.part(), rand.New(rand.NewPCG(p.Seed, p.Seed)) //nolint:gosec // the same damage in each run
 	for m, ok := p.next(); ok; m, ok = p.next() {
 		p.handle(m)
 	}
@@ -113,6 +119,7 @@ func (p *Player) handle(m message) {
 	if m.Method == "" {
 		return
 	}
+	p.now = m
 	if m.Method == "session/prompt" && p.Remember != "" {
 		_ = os.MkdirAll(filepath.Dir(p.Remember), 0o700)
 		_ = os.WriteFile(p.Remember, []byte(`{"text":"what the agent remembers","printed":"`+p.Secret+`"}`+"\n"), 0o600)
@@ -274,7 +281,9 @@ func (p *Player) say(m any) {
 	if err != nil {
 		panic(err)
 	}
-	_, _ = fmt.Fprintf(p.out, "%s\n", text)
+	line := string(text)
+	p.damage(line)
+	_, _ = fmt.Fprintf(p.out, "%s\n", p.spoiled(line))
 }
 
 func (p *Player) answer(m message, result any) {

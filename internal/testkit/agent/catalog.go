@@ -18,7 +18,8 @@ func (s *Server) RequireDescribed(tb testing.TB) {
 	for _, e := range s.Events() {
 		require.Contains(tb, known, e.Type)
 		var fields map[string]json.RawMessage
-		require.NoError(tb, json.Unmarshal(e.Raw, &fields))
+		whole := bytes.ReplaceAll(e.Raw, []byte(`\ufffd`), []byte("\ufffd")) // omoi-agent writes the former for U+0000
+		require.NoError(tb, json.Unmarshal(whole, &fields))
 		for name, raw := range fields {
 			f, ok := known[e.Type].Fields[name]
 			require.True(tb, ok, "%s of %s: %s is not described", name, e.Type, raw)
@@ -31,7 +32,7 @@ func (s *Server) RequireDescribed(tb testing.TB) {
 		}
 		again, err := json.Marshal(fields)
 		require.NoError(tb, err)
-		require.Equal(tb, string(e.Raw), string(again), e.Type)
+		require.Equal(tb, string(whole), string(again), e.Type)
 	}
 }
 
