@@ -77,16 +77,21 @@ func (q Question) data(turn int) map[string]any {
 // Ask reports a question and returns the message with which a user answers, or an interrupt. It waits without a limit, because omoi
 // suspends the task if no answer comes. Other messages answer nothing; they are used up.
 func (e Env) Ask(ctx context.Context, q Question) (inbox.Message, error) {
-	e.Doing.SetStatus(reporter.StatusWaiting)
 	defer e.Doing.SetStatus(reporter.StatusRunning)
 	for {
-		e.Report.Emit(event.AgentWaiting, q.data(e.Doing.Turn()))
+		e.Asks(q)
 		m, err := e.Inbox.Take(ctx)
 		if err != nil || m.Type == inbox.TypeInterrupt || Answers(m) {
 			return m, err
 		}
 		e.Inbox.Used(m.ID)
 	}
+}
+
+// Asks reports a question. The agent waits from now on.
+func (e Env) Asks(q Question) {
+	e.Doing.SetStatus(reporter.StatusWaiting)
+	e.Report.Emit(event.AgentWaiting, q.data(e.Doing.Turn()))
 }
 
 // Answers reports whether a message can answer a question: a user sent it.

@@ -43,8 +43,15 @@ func (t *talk) arguments() []string {
 	if env.Hook != "" {
 		args = append(args, "--settings", hooks(env.Hook))
 	}
-	allowed, refused := tools(vars)
-	return append(args, "--disallowedTools", strings.Join(refused, ","), "--allowedTools", strings.Join(allowed, ","))
+	may := asks(env, vars)
+	if may != askNever {
+		args = append(args, "--permission-prompt-tool", "stdio")
+	}
+	allowed, refused := tools(vars, may)
+	if len(refused) > 0 {
+		args = append(args, "--disallowedTools", strings.Join(refused, ","))
+	}
+	return append(args, "--allowedTools", strings.Join(allowed, ","))
 }
 
 // hooks returns the settings with the hook that checks the tools which run commands and change files. The repository cannot
@@ -69,10 +76,13 @@ func (t *talk) turnsLeft() string {
 	return strconv.Itoa(t.Limits.Turns - t.rec.now().used)
 }
 
-// tools returns the tools that need no permission, and those that are disabled. AskUserQuestion is always disabled,
-// because no user can answer.
-func tools(vars variables) (allowed, refused []string) {
-	allowed, refused = list(cmp.Or(vars["ALLOWED_TOOLS"], DefaultTools)), append(list(vars["DISALLOWED_TOOLS"]), "AskUserQuestion")
+// tools returns the tools that need no permission, and those that are disabled. AskUserQuestion is disabled if the program
+// may not ask a user.
+func tools(vars variables, may string) (allowed, refused []string) {
+	allowed, refused = list(cmp.Or(vars["ALLOWED_TOOLS"], DefaultTools)), list(vars["DISALLOWED_TOOLS"])
+	if may == askNever {
+		refused = append(refused, askTool)
+	}
 	for name, tool := range map[string]string{"ENABLE_SUBAGENTS": "Task", "ENABLE_SKILLS": "Skill"} {
 		if strings.EqualFold(vars[name], "false") {
 			refused = append(refused, tool)

@@ -193,12 +193,16 @@ func TestArguments(t *testing.T) {
 	args := strings.Join(given(variables{"MODEL": "glm", "MAX_TURNS": "7", "DISALLOWED_TOOLS": "Bash", "ENABLE_SKILLS": "false"}), " ")
 	for _, want := range []string{
 		"--session-id s", "--model glm", "--max-turns 7", "--max-budget-usd 10.0000", "--permission-mode acceptEdits",
-		"--disallowedTools AskUserQuestion,Bash,Skill", "--allowedTools Read,Write,Edit,Glob,Grep,Task", "branch feature/x",
+		"--disallowedTools Bash,Skill", "--allowedTools Read,Write,Edit,Glob,Grep,Task", "branch feature/x",
+		"--permission-prompt-tool stdio",
 	} {
 		require.Contains(t, args, want)
 	}
 	require.NotContains(t, args, "secret task")
 	require.NotContains(t, args, "make check")
+	args = strings.Join(given(variables{askUser: askNever}), " ")
+	require.Contains(t, args, "--disallowedTools AskUserQuestion")
+	require.NotContains(t, args, "--permission-prompt-tool")
 	args = strings.Join(given(variables{"ALLOWED_TOOLS": "Bash(git log:*), Read,"}), " ")
 	require.Contains(t, args, "--allowedTools Bash(git log:*),Read")
 	require.NotContains(t, given(variables{}), "--settings")

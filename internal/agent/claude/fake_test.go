@@ -38,6 +38,7 @@ type step struct {
 	Hear        bool   `json:"hear,omitempty"`        // wait for a message and accept it
 	Print       string `json:"print,omitempty"`       // print a line
 	Bytes       int    `json:"bytes,omitempty"`       // print a line of this many bytes, as the result of the call "big"
+	Answered    string `json:"answered,omitempty"`    // wait for the answer to the control request with this ID, and report it
 	Interrupted bool   `json:"interrupted,omitempty"` // wait for an interrupt and stop
 	Mark        string `json:"mark,omitempty"`        // report that this step is reached
 	Until       string `json:"until,omitempty"`       // wait for a signal of the test
@@ -109,6 +110,8 @@ func (f *fake) step(s step) int {
 		f.print(s.Print)
 	case s.Bytes > 0:
 		f.print(`{"type":"user","message":{"role":"user","content":[{"tool_use_id":"big","type":"tool_result","content":"` + strings.Repeat("x", s.Bytes) + `"}]}}`)
+	case s.Answered != "":
+		f.mark(s.Answered, string(f.await("control_response").Response))
 	case s.Interrupted:
 		f.await("control_request")
 		f.print(`{"type":"result","subtype":"error_during_execution","is_error":true,"num_turns":1,"total_cost_usd":0,"errors":[]}`)
@@ -148,6 +151,8 @@ type heard struct {
 	Type    string          `json:"type"`
 	UUID    string          `json:"uuid"`
 	Message json.RawMessage `json:"message"`
+	// Response of a control response.
+	Response json.RawMessage `json:"response"`
 }
 
 // await reads until a line of this type. At the end of the input the process exits.

@@ -24,18 +24,29 @@ type line struct {
 	Replay  bool            `json:"isReplay"` //nolint:tagliatelle // the program's name
 	Event   *streamed       `json:"event"`
 	Limit   *limitInfo      `json:"rate_limit_info"`
+	Request *request        `json:"request"` // of a control request, with its ID
 	TaskID  string          `json:"task_id"`
-	ToolID  string          `json:"tool_use_id"` // ID of the call that started the background task
-	Status  string          `json:"status"`      // final status of the background task
-	Summary string          `json:"summary"`
-	Usage   json.RawMessage `json:"usage"`
-	Bytes   int             `json:"omoi_bytes"` // full length of a line that was left out
-	Text    string          `json:"omoi_text"`  // text of a line that is not JSON
+	// RequestID is the ID of a control request.
+	RequestID string          `json:"request_id"`
+	ToolID    string          `json:"tool_use_id"` // ID of the call that started the background task
+	Status    string          `json:"status"`      // final status of the background task
+	Summary   string          `json:"summary"`
+	Usage     json.RawMessage `json:"usage"`
+	Bytes     int             `json:"omoi_bytes"` // full length of a line that was left out
+	Text      string          `json:"omoi_text"`  // text of a line that is not JSON
 
 	outcome
 
 	raw json.RawMessage
 }
+
+// matters reports whether the conversation depends on a line: the others are only recorded.
+func (l *line) matters() bool {
+	return l.Type == "result" || l.Type == "user" || l.Request != nil || l.ends()
+}
+
+// ends reports whether a line ends a message of the model.
+func (l *line) ends() bool { return l.Event != nil && l.Event.Type == "message_stop" }
 
 // message is a message to or from the model.
 type message struct {

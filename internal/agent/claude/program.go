@@ -18,7 +18,7 @@ import (
 type program struct {
 	*stdio.Process
 
-	notices chan *line         // result and user lines in order; the caller must read them
+	notices chan *line         // lines that matter to the conversation, in order; the caller must read them
 	stop    context.CancelFunc // kills the process with its children
 }
 
@@ -57,7 +57,7 @@ func (p *program) read(out io.Reader, take func(*line)) {
 		}
 		if l != nil && (l.Type != lineUnread || unread <= mostUnread) {
 			take(l)
-			if l.Type == "result" || l.Type == "user" {
+			if l.matters() {
 				p.notices <- l
 			}
 		}

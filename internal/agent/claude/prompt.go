@@ -14,7 +14,7 @@ import (
 func SystemPrompt(env agent.Env, vars variables) string {
 	cfg := env.Config
 	parts := []string{
-		"You work alone in a sandbox that is deleted when you are done. Nobody answers questions: decide yourself, and say what you decided. Messages that arrive while you work come from people who watch you; follow them.",
+		"You work alone in a sandbox that is deleted when you are done. " + asksText(asks(env, vars)) + " Messages that arrive while you work come from people who watch you; follow them.",
 		"Your working directory is " + cfg.Workspace + ".",
 		modeText(cfg.Mode),
 	}
@@ -32,6 +32,13 @@ func SystemPrompt(env agent.Env, vars variables) string {
 		parts = append(parts, more)
 	}
 	return strings.Join(parts, "\n\n")
+}
+
+func asksText(may string) string {
+	if may == askNever {
+		return "Nobody answers questions: decide yourself, and say what you decided."
+	}
+	return "Decide yourself, and say what you decided. Only if the work cannot go on without the decision of a user, ask with the tool " + askTool + ": an answer may take days."
 }
 
 func modeText(mode string) string {

@@ -102,7 +102,7 @@ func (r *recorder) take(l *line) {
 			r.limit = *l.Limit
 		}
 		r.system(l)
-	case "control_response", "command_lifecycle", "keep_alive":
+	case "control_request", "control_cancel_request", "control_response", "command_lifecycle", "keep_alive":
 	default:
 		r.system(l)
 	}
@@ -275,6 +275,13 @@ func (r *recorder) user(l *line) {
 			r.emit(event.AgentUserMessage, l, map[string]any{"content": b.Text, "content_length": len(b.Text)})
 		}
 	}
+}
+
+// replies notes a message that the model's next text answers.
+func (r *recorder) replies(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answers = append(r.answers, id)
 }
 
 // settle takes the bill of a result, and closes what is unfinished.

@@ -26,7 +26,7 @@ func (Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 	if vars[Bin] == "" {
 		vars[Bin] = env.Config.Program
 	}
-	if err := cmp.Or(checkCredentials(vars), continuous.Check(vars)); err != nil {
+	if err := cmp.Or(checkCredentials(vars), continuous.Check(vars), checkAsk(vars)); err != nil {
 		return agent.Result{}, err
 	}
 	path, version, err := find(ctx, env, vars)

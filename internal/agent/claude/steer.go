@@ -26,6 +26,7 @@ type talk struct {
 	prog  *program
 	end   *turn // newest turn
 
+	asking  []*pending               // requests that wait for a user; the first one is asked
 	unheard map[string]inbox.Message // messages that were sent and not read, by UUID of the program's message
 }
 
@@ -111,6 +112,7 @@ func (t *talk) ensure(ctx context.Context) error {
 	}
 	t.place.Begun = exists(transcriptPath(t.Env, t.place.SessionID))
 	t.rec.begin()
+	t.asking = nil
 	t.sayAgain()
 	var err error
 	t.prog, err = start(ctx, t.Env, proc.Command{
@@ -140,7 +142,9 @@ func (t *talk) hear(end *turn, m inbox.Message) {
 		t.stop(end, "")
 		return
 	}
-	t.say(Worded(m), m)
+	if !t.answered(m) {
+		t.say(Worded(m), m)
+	}
 }
 
 // Worded returns a message with its sender for the model, unless the sender is a user.
@@ -162,15 +166,21 @@ func (t *talk) stop(end *turn, why string) {
 	}
 	end.late = time.After(interruptWait)
 	end.result = nil // an older result says nothing about the stop
+	t.asking = nil
 	t.rec.looks.hurry()
 	if err := t.prog.interrupt(newUUID()); err != nil {
 		t.prog.stop()
 	}
 }
 
-// noticed handles a result or user line.
+// noticed handles a line that matters to the conversation.
 func (t *talk) noticed(end *turn, l *line) {
 	switch {
+	case l.Request != nil:
+		if end.stop == "" && len(end.stopping) == 0 {
+			t.requested(l)
+		}
+		return
 	case l.Type == "result":
 		end.result = l
 		if l.Subtype == "success" && !l.IsError && len(t.unheard) == 0 {
@@ -185,6 +195,9 @@ func (t *talk) noticed(end *turn, l *line) {
 			}
 			t.dropOld(end)
 		}
+	}
+	if l.Type == "user" || l.ends() {
+		t.askAgain()
 	}
 	if l.Type == "user" && end.late == nil {
 		if reason := t.reached(); reason == continuous.StopCost || reason == continuous.StopTurns && !t.rec.now().calling {
@@ -283,7 +296,9 @@ func (t *talk) Next(ctx context.Context, patience time.Duration) (m inbox.Messag
 		case <-late:
 			return m, false, nil
 		case m, ok = <-t.Receiver.Heard:
-			return m, ok, ctx.Err()
+			if !t.answered(m) {
+				return m, ok, ctx.Err()
+			}
 		case l := <-t.prog.notices:
 			t.noticed(past, l)
 		}

@@ -132,7 +132,7 @@ func Brief(kind string, raw json.RawMessage) string {
 func (l *Lines) rest(e event.Event, d data) (what, text string, more []string) {
 	switch e.Type {
 	case event.AgentWaiting:
-		return "waiting", l.waits(), nil
+		return l.waits(d)
 	case event.AgentMessageInjected:
 		return l.Yellow("injected"), OneLine(d.text("content"), textWidth), nil
 	case event.AgentToolRefused:
@@ -328,11 +328,19 @@ func (l *Lines) first(n int, lines []string) []string {
 	return append(lines[:n], more)
 }
 
-func (l *Lines) waits() string {
-	if l.Task == "" || !l.Live {
-		return "for a message"
+func (l *Lines) waits(d data) (what, text string, more []string) {
+	live := l.Task != "" && l.Live
+	switch question := d.text("question"); {
+	case question != "":
+		text, more = l.block(question)
+		if live {
+			more = append(more, fmt.Sprintf("Next: omoi answer %s \"<answer>\"", l.Task))
+		}
+		return l.Yellow("asks"), text, more
+	case live:
+		return "waiting", fmt.Sprintf("for a message: omoi send %s \"<text>\"", l.Task), nil
 	}
-	return fmt.Sprintf("for a message: omoi send %s \"<text>\"", l.Task)
+	return "waiting", "for a message", nil
 }
 
 // Waits reports whether an event shows that the agent waits for a message.

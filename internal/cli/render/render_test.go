@@ -83,6 +83,10 @@ func TestEventLines(t *testing.T) {
 		{"agent.tool_allowed", `{"file_path":"go.mod"}`, "allowed    go.mod"},
 		{"agent.tool_unchecked", `{"command":"make","error":"read the limits: EOF"}`, "unchecked  read the limits: EOF"},
 		{"agent.waiting", `{}`, `waiting    for a message: omoi send 456789ab "<text>"`},
+		{
+			"agent.waiting", `{"question":"Which database?\n- PostgreSQL"}`,
+			"asks       Which database?\n                     - PostgreSQL\n                     Next: omoi answer 456789ab \"<answer>\"",
+		},
 		{"agent.completed", `{"success":false}`, "failed"},
 		{"agent.error", `{"error":"it broke"}`, "error      it broke"},
 		{"something.new", `{"task_id":"x","n":1,"a":"b\u001b","in":{"x":2}}`, `something.new a: b , in: {"x":2}, n: 1`},
@@ -133,7 +137,7 @@ func TestBrief(t *testing.T) {
 		"agent.tool_use":       {`{"tool":"Bash","input":{"command":"make\ttest"}}`, "Bash make test"},
 		"agent.heartbeat":      {`{"status":"waiting"}`, "waiting"},
 		"agent.tool_completed": {`{"tool":"Bash"}`, ""},
-		"agent.waiting":        {`{}`, "for a message"},
+		"agent.waiting":        {`{"question":"Which?"}`, "Which?"},
 		"something.new":        {`{"n":1}`, "n: 1"},
 	} {
 		require.Equal(t, c.want, render.Brief(kind, json.RawMessage(c.data)), kind)
