@@ -39,6 +39,9 @@ type Dialect struct {
 	Session func(p Place, id string) (pattern, path string)
 	// Folder matches the workspace in a session, as its first group; nil: the field cwd of a line names it.
 	Folder *regexp.Regexp
+	// Journal is how omoi follows the session of a program that keeps it in a database; nil: the program writes the file
+	// of Session itself.
+	Journal *Journal
 	// NextMinute reports that a session may be loaded only after the minute in which it was created.
 	NextMinute bool
 	// Notice reports whether a piece of text is the program's own, as opposed to the model's; nil: none is.

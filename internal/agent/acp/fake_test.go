@@ -2,8 +2,12 @@ package acp_test
 
 import (
 	"context"
+	"net"
+	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,6 +33,13 @@ const (
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(fakeDir); dir != "" {
+		if len(os.Args) > 2 && os.Args[1] == "import" {
+			takeSession(dir, os.Args[2])
+			return
+		}
+		if len(os.Args) > 3 && os.Args[2] == "--port" {
+			tellChanges(os.Args[3], recordedID(os.Getenv(fakeAgent)))
+		}
 		does := os.Getenv(fakeDoes)
 		copies, _ := strconv.Atoi(os.Getenv(fakeDamage))
 		seed, _ := strconv.ParseUint(os.Getenv(fakeSeed), 10, 64)
@@ -48,4 +59,39 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	m.Run()
+}
+
+// takeSession keeps the file that the program is to import.
+func takeSession(dir, path string) {
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "imported"), text, 0o600)
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+// tellChanges tells the recorded changes of a session at a port.
+func tellChanges(port, session string) {
+	in, err := net.Listen("tcp", "127.0.0.1:"+port)
+	if err != nil {
+		panic(err)
+	}
+	go func() {
+		panic(http.Serve(in, acptest.Teller{
+			Session: session, Printed: plantedKey, User: os.Getenv("OPENCODE_SERVER_USERNAME"), Password: os.Getenv("OPENCODE_SERVER_PASSWORD"),
+		}))
+	}()
+}
+
+// recordedID returns the ID of the recorded session of an agent; empty: there is none.
+func recordedID(name string) string {
+	for _, f := range acptest.Sessions(name)["basic"] {
+		if _, rest, found := strings.Cut(string(f.In), `"sessionId":"`); found && strings.Contains(string(f.In), `"result"`) {
+			id, _, _ := strings.Cut(rest, `"`)
+			return id
+		}
+	}
+	return ""
 }

@@ -2,6 +2,8 @@ package acp
 
 import (
 	"encoding/json"
+	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -9,6 +11,12 @@ var _ = register(Dialect{
 	Name: "opencode", Title: "opencode", Program: "opencode", Args: []string{"acp"},
 	Install: "npm install --prefix /usr/local -g opencode-ai@1.18.33", Least: "1.18.33",
 	Environ: opencodeEnviron, Steer: SteerFold,
+	Session: func(p Place, id string) (pattern, path string) {
+		path = filepath.Join(p.Dir, "opencode", id+".jsonl")
+		return path, path
+	},
+	Folder:  regexp.MustCompile(`"directory":"([^"\\]+)"`),
+	Journal: &Journal{Serve: serveOpencode, Follow: followOpencode, Import: importOpencode},
 })
 
 // opencodeEnviron names provider and model itself: without them opencode sends the code to a free hosted model.

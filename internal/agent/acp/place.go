@@ -35,15 +35,15 @@ type place struct {
 func (p *place) save() error { return statefile.Save(p.path, p) }
 
 // openPlace loads the state, or creates it for the session of an earlier attempt or for a new one. An error means that
-// the earlier session cannot be continued; the state is usable.
-func openPlace(env agent.Env, d Dialect, where Place) (*place, error) {
+// the earlier session cannot be continued; the state is usable. takes gives the restored file to the program.
+func openPlace(env agent.Env, d Dialect, where Place, takes func(path string) error) (*place, error) {
 	path := filepath.Join(env.Config.Dir, "acp.json")
 	p := &place{path: path}
 	if statefile.Load(path, p) || env.Resume == nil {
 		return p, nil
 	}
 	p.SessionID = env.Resume.SessionID // it was created in another minute
-	if err := restore(d, where, env.Resume); err != nil {
+	if err := restore(d, where, env.Resume, takes); err != nil {
 		p.lose(env.Resume.Path)
 		return p, err
 	}
@@ -57,7 +57,7 @@ func (p *place) lose(path string) {
 }
 
 // restore writes the session of an earlier attempt to where the agent looks for it.
-func restore(d Dialect, where Place, from *agent.Resume) error {
+func restore(d Dialect, where Place, from *agent.Resume, takes func(path string) error) error {
 	if d.Session == nil {
 		return fmt.Errorf("%s cannot continue a session in another sandbox", d.Title)
 	}
@@ -68,7 +68,10 @@ func restore(d Dialect, where Place, from *agent.Resume) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("create folder of the session: %w", err)
 	}
-	return transcript.Recall(from.Path, path, moved(d, where.Work))
+	if err := transcript.Recall(from.Path, path, moved(d, where.Work)); err != nil {
+		return err
+	}
+	return takes(path)
 }
 
 // cwd matches the workspace in the sessions of most agents.

@@ -47,6 +47,7 @@ func (a Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 	defer t.rec.log.Close()
 	res, err := t.Driver.Run(ctx)
 	t.halt()
+	t.unfollow()
 	t.TooLate(ctx)
 	return res, err
 }
@@ -54,13 +55,13 @@ func (a Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 // open returns the conversation with the agent, before its program starts.
 func (a Runtime) open(ctx context.Context, env agent.Env) (*talk, error) {
 	vars := agent.Variables(env.Environ)
-	t := &talk{Runtime: a, where: placeOf(env, vars), mu: &sync.Mutex{}}
+	t := &talk{Runtime: a, where: placeOf(env, vars), mu: &sync.Mutex{}, unfollow: func() {}}
 	t.Minute = cmp.Or(max(a.Minute, 0), time.Minute)
 	t.Silence, t.Patience = cmp.Or(max(a.Silence, 0), defaultSilence), cmp.Or(max(a.Patience, 0), a.Dialect.Patience, defaultPatience)
 	if err := t.prepare(env, vars); err != nil {
 		return nil, err
 	}
-	place, unknown := openPlace(env, a.Dialect, t.where)
+	place, unknown := openPlace(env, a.Dialect, t.where, func(path string) error { return t.takes(ctx, env, path) })
 	t.Driver = continuous.NewDriver(t, env, vars, &place.State)
 	t.Prompted, t.Environ, t.place = true, t.withoutKeys(env.Environ), place
 	t.rec = newRecorder(ctx, env, a.Dialect, place, t.Limits)
@@ -121,7 +122,11 @@ type talk struct {
 	conn    *conn
 	can     greeting
 	fresh   bool // the session has not been prompted
-	end     *turn
+
+	teller   Teller
+	unfollow func() // waits until the changes of the session of an ended program are in its file
+
+	end *turn
 
 	mu    *sync.Mutex
 	queue []inbox.Message // messages that the agent may pull

@@ -260,7 +260,7 @@ func TestNextAttempt(t *testing.T) {
 			dialect := b.runtime.Dialect
 			where := func() acp.Place { return acp.Place{Home: b.cfg.Env["HOME"], Dir: b.cfg.Dir, Work: b.cfg.Workspace} }
 			id := b.recordedSession()
-			if dialect.Session != nil {
+			if dialect.Session != nil && dialect.Journal == nil {
 				_, b.cfg.Env[fakeKeeps] = dialect.Session(where(), id)
 			}
 			b.plantLogins()
@@ -270,7 +270,9 @@ func TestNextAttempt(t *testing.T) {
 				require.NotContains(t, kept.Content, "planted", run)
 			}
 			home := t.TempDir()
+			earlier := b.cfg.Workspace
 			b.cfg.Attempt, b.cfg.Dir, b.cfg.Env["HOME"], b.cfg.Env[fakeDoes] = 2, filepath.Join(home, "omoi"), home, ""
+			b.cfg.Workspace = filepath.Join(home, "other")
 			b.cfg.Resume = b.stored()
 			require.Equal(t, id, b.cfg.Resume.SessionID)
 			require.Zero(t, b.run(), b)
@@ -284,6 +286,13 @@ func TestNextAttempt(t *testing.T) {
 				require.NoError(t, err)
 				require.Contains(t, string(kept), "what the agent remembers")
 				require.Contains(t, text, "Your work on this task was cut off.")
+				require.NotContains(t, string(kept), earlier)
+				if dialect.Journal != nil {
+					taken, err := os.ReadFile(filepath.Join(b.dir, "imported"))
+					require.NoError(t, err)
+					require.Contains(t, string(taken), "what the agent remembers")
+					require.NotContains(t, string(taken), earlier)
+				}
 				return
 			}
 			require.Contains(t, b.one("agent.resume_failed")["error"], "another sandbox")
@@ -317,7 +326,10 @@ func TestFirstTurn_KeepsTheSession(t *testing.T) {
 			if dialect.Session == nil {
 				t.Skip("the session cannot be moved")
 			}
-			_, b.cfg.Env[fakeKeeps] = dialect.Session(acp.Place{Home: b.cfg.Env["HOME"], Dir: b.cfg.Dir, Work: b.cfg.Workspace}, b.recordedSession())
+			_, path := dialect.Session(acp.Place{Home: b.cfg.Env["HOME"], Dir: b.cfg.Dir, Work: b.cfg.Workspace}, b.recordedSession())
+			if dialect.Journal == nil {
+				b.cfg.Env[fakeKeeps] = path
+			}
 			wait := b.start()
 			require.Eventually(t, func() bool {
 				return slices.ContainsFunc(slices.Collect(maps.Values(b.server.Transcripts())), func(kept agenttest.Transcript) bool {
@@ -346,14 +358,9 @@ func (b *bench) stored() *agentconfig.Resume {
 // recordedSession returns the ID of the recorded session.
 func (b *bench) recordedSession() string {
 	b.Helper()
-	for _, f := range acptest.Sessions(b.cfg.Runtime)["basic"] {
-		if _, rest, found := strings.Cut(string(f.In), `"sessionId":"`); found && strings.Contains(string(f.In), `"result"`) {
-			id, _, _ := strings.Cut(rest, `"`)
-			return id
-		}
-	}
-	b.Fatal("no session")
-	return ""
+	id := recordedID(b.cfg.Runtime)
+	require.NotEmpty(b, id)
+	return id
 }
 
 // TestRefused_BeforeTheFirstPrompt checks agents that cannot begin: each error names the command that helps.

@@ -24,13 +24,14 @@ func (t *talk) ensure(ctx context.Context) error {
 	if t.conn != nil && !t.conn.over() {
 		return nil
 	}
-	args, err := t.Dialect.command(t.path)
+	t.unfollow()
+	args, environ, err := t.start()
 	if err != nil {
 		return agent.Failure(task.ClassInfrastructure, err)
 	}
 	t.rec.begin()
 	conn, err := dial(ctx, t.Env, proc.Command{
-		Args: args, Dir: t.Env.Config.Workspace, Env: agent.Environ(t.environ), Grace: min(t.Env.Config.Grace/4, 2*time.Second),
+		Args: args, Dir: t.Env.Config.Workspace, Env: agent.Environ(environ), Grace: min(t.Env.Config.Grace/4, 2*time.Second),
 	}, t)
 	if err != nil {
 		return agent.Failure(task.ClassInfrastructure, err)
@@ -40,6 +41,7 @@ func (t *talk) ensure(ctx context.Context) error {
 		t.halt()
 		return err
 	}
+	t.follow(ctx)
 	t.keep()
 	t.Save()
 	return nil

@@ -155,6 +155,9 @@ func (t *talk) over() {
 	t.unread()
 	t.rec.settle(end.result, end.result == nil)
 	t.fresh = false
+	if end.ended {
+		t.unfollow()
+	}
 	end.said = t.rec.now().said
 	t.keep()
 	t.Save()
