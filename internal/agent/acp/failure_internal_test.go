@@ -49,6 +49,16 @@ func TestCategoryOf_MissingKey(t *testing.T) {
 	require.Equal(t, task.ClassInfrastructure, categoryOf(&sessionFailure{Category: "connection", Title: "stream disconnected"}))
 }
 
+// TestSilent_AfterANamedLimit checks that an agent which names a rate limit while it repeats its request, and says nothing else,
+// was stopped by that limit.
+func TestSilent_AfterANamedLimit(t *testing.T) {
+	t.Parallel()
+	r, _ := newTestRecorder(t)
+	r.take(jsonrpc.Parse([]byte(`{"method":"session/update","params":{"update":{"sessionUpdate":"session_info_update",` +
+		`"_meta":{"jetbrains":{"air":{"sessionFailure":{"category":"limit","severity":"warning","title":"Retrying"}}}}}}}`)))
+	require.Equal(t, task.ClassProviderLimit, (&talk{rec: r, end: &turn{stop: stopSilent}}).Failure().Class)
+}
+
 // TestDied checks the class of an agent that ended without an answer.
 func TestDied(t *testing.T) {
 	t.Parallel()
@@ -107,7 +117,12 @@ func TestEndpoints(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Contains(t, env[c[1]], "http://models:1/v1", name)
 	}
-	_, err := dialects["opencode"].Environ(Place{}, Vars{"OPENAI_API_KEY": "x"})
+	env, err := dialects["opencode"].Environ(Place{}, Vars{"OPENAI_API_KEY": "x", "MODEL": "m"})
+	require.NoError(t, err)
+	for _, part := range []string{`"disabled_providers":["opencode"]`, `"model":"openai/m"`, `"small_model":"openai/m"`} {
+		require.Contains(t, env["OPENCODE_CONFIG_CONTENT"], part, "the code goes to no free hosted model")
+	}
+	_, err = dialects["opencode"].Environ(Place{}, Vars{"OPENAI_API_KEY": "x"})
 	require.ErrorContains(t, err, "no model is named")
 }
 

@@ -159,6 +159,7 @@ func TestTypedFailure(t *testing.T) {
 				b := faulty(t, session, name)
 				b.cfg.Env[fakeCommits] = "1"
 				b.fails(want)
+				require.Contains(t, b.heard("1"), `"capabilities":["sessionFailure"]`, "omoi asks for it")
 			})
 		}
 	}

@@ -235,8 +235,33 @@ func TestInterrupt_LeavesNoProcess(t *testing.T) {
 			require.Regexp(t, "session/(resume|load)", b.heard("2"))
 			require.Equal(t, "As you say.", b.one("agent.completed")["final_output"])
 			require.Empty(t, b.server.Of("agent.resume_failed"))
+			for _, e := range b.server.Events() {
+				require.NotContains(t, string(e.Raw), "replayed", "what a session replays is not reported again")
+			}
 		})
 	}
+}
+
+// TestInterrupt_KillsAnAgentThatIgnoresACancel checks that the session continues in a new process.
+func TestInterrupt_KillsAnAgentThatIgnoresACancel(t *testing.T) {
+	b := newBench(t, "codex", "basic", "")
+	b.scripted(`cd "$` + fakeDir + `"; [ ! -e again ] || { text yes; result; hear; }; : > again; trap "" TERM; call 1; hear`)
+	wait := b.start()
+	b.has("agent.tool_use", 1)
+	b.tell("a", inbox.TypeInterrupt, "enough")
+	b.has("agent.waiting", 1)
+	b.tell("b", "user_message", "go on")
+	require.Zero(t, wait(), b)
+	require.Equal(t, "yes", b.one("agent.completed")["final_output"])
+}
+
+// TestUnknownRequest_IsRefusedAtOnce checks that an agent does not wait for what omoi does not have.
+func TestUnknownRequest_IsRefusedAtOnce(t *testing.T) {
+	b := newBench(t, "opencode", "basic", "")
+	b.scripted(`echo '{"jsonrpc":"2.0","id":"w","method":"fs/write_text_file","params":{}}'; read -r said
+		case "$said" in *'"code":-32601'*) text refused; esac; result; hear`)
+	require.Zero(t, b.run(), b)
+	require.Equal(t, "refused", b.one("agent.completed")["final_output"])
 }
 
 // child returns the PID of the child that the fake has started.
@@ -404,6 +429,7 @@ func TestQwen_HasItsSettings(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, json.Valid(settings))
 	require.Contains(t, string(settings), `"enableFollowupSuggestions": false`)
+	require.Contains(t, string(settings), `"gitCoAuthor": {"commit": false, "pr": false}`)
 }
 
 // silent makes the agent a program that reads and says nothing.

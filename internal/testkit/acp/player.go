@@ -295,7 +295,11 @@ func (p *Player) improvise(m message) {
 	switch m.Method {
 	case "initialize", "session/new":
 		p.answer(m, p.basic(m.Method))
-	case "session/load", "session/resume":
+	case "session/load":
+		p.update(map[string]any{"sessionUpdate": "agent_message_chunk", "content": map[string]any{"type": "text", "text": "What is replayed."}})
+		p.update(map[string]any{"sessionUpdate": "tool_call", "toolCallId": "replayed", "title": "What is replayed", "status": "completed"})
+		p.answer(m, map[string]any{})
+	case "session/resume":
 		p.answer(m, map[string]any{})
 	case "session/set_mode":
 		var set struct {
