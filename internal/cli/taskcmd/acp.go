@@ -1,13 +1,18 @@
 package taskcmd
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/acpserver"
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 func newACP(s *session) *cobra.Command {
@@ -28,7 +33,7 @@ agent. Tasks continue without the editor.`,
 
 // serve serves an editor on standard input and output.
 func (r *run) serve(cmd *cobra.Command) error {
-	if err := r.checkFlags(cmd); err != nil {
+	if err := cmp.Or(r.checkFlags(cmd), r.checkNames()); err != nil {
 		return err
 	}
 	settings, err := r.settings(cmd)
@@ -41,6 +46,19 @@ func (r *run) serve(cmd *cobra.Command) error {
 			return r.inFolder(ctx, settings, folder, text)
 		},
 	}, r.Stdin, r.Stdout)
+	return nil
+}
+
+// checkNames refuses names that no server knows. An editor would learn that only at the first prompt.
+func (r *run) checkNames() error {
+	for _, flag := range []struct {
+		name, value string
+		known       []string
+	}{{"agent", r.agent, task.RuntimeNames()}, {"provider", r.provider, task.ProviderNames()}} {
+		if flag.value != "" && !slices.Contains(flag.known, flag.value) {
+			return exit.Usagef("unknown --%s %s: must be one of %s", flag.name, flag.value, strings.Join(flag.known, ", "))
+		}
+	}
 	return nil
 }
 
