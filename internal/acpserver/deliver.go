@@ -43,6 +43,8 @@ func (s *session) give(ctx context.Context, p prompt) (bool, error) {
 		return true, s.comment(ctx, p)
 	case works(t):
 		return s.tell(ctx, t, p)
+	case t.Blocked == task.BlockedQuestion && t.Question != nil:
+		return s.settle(ctx, t, p)
 	case needsUser(t) && t.PendingCommand == nil:
 		return false, s.resume(ctx, t)
 	}
@@ -60,6 +62,16 @@ func (s *session) resume(ctx context.Context, t client.Task) error {
 	}
 	s.unsent[0].resumed = true // after a conflict, the task has another state, or needs more than a retry
 	return nil
+}
+
+// settle answers the question for which a task is suspended. Its next attempt begins with the answer. If the question was settled
+// meanwhile, the prompt stays unsent.
+func (s *session) settle(ctx context.Context, t client.Task, p prompt) (bool, error) {
+	_, err := s.api.AnswerTask(ctx, t, p.Text)
+	if task.KindOf(err) == task.KindQuestionClosed {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // create creates the first task of the session. Until it is known whether the server has created it, the prompt stays open.
@@ -152,7 +164,7 @@ func runsIn(t client.Task, sandboxID string) bool {
 // prompt retries the task. key is the idempotency key of the interrupt.
 func (s *session) halt(ctx context.Context, key string) error {
 	s.unsent = nil
-	if s.Open != nil {
+	if s.Open != nil && s.held != nil {
 		if err := s.create(ctx, *s.Open); err != nil && s.Open != nil {
 			return err
 		}

@@ -109,7 +109,7 @@ func (s *session) state(ctx context.Context, last bool) (rests bool, delay time.
 	switch {
 	case err != nil:
 		return false, 0, err
-	case answered && len(s.unsent) == 0 && (over || needsUser(t)):
+	case answered && len(s.unsent) == 0 && (over || needsUser(t) && t.PendingCommand == nil):
 		return true, 0, nil
 	}
 	s.explain(t)
@@ -145,6 +145,8 @@ func (s *session) conclude(ctx context.Context) error {
 		s.said("Task %s is completed.%s Next: omoi checkout %[1]s", name, branch)
 	case t.Status.Final():
 		s.said("%s Your next prompt retries the task. Next: omoi why %s", t.Why, name)
+	case t.Blocked == task.BlockedQuestion:
+		s.said("The task is suspended for this question: your next prompt answers it. Next: omoi why %s", name)
 	case t.Status != task.StatusRunning:
 		s.said("%s Next: omoi why %s", t.Why, name)
 	case s.last == "":

@@ -158,6 +158,8 @@ func refusal(err error) *jsonrpc.Error {
 		code = jsonrpc.CodeParams
 	case c == task.CodeUnauthorized:
 		code = codeNoLogin
+	case c == task.CodeConflict:
+		code = jsonrpc.CodeRequest
 	}
 	return &jsonrpc.Error{Code: code, Message: exit.Message(err)}
 }

@@ -1,26 +1,14 @@
 package acpserver
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
-	"regexp"
 	"time"
 
 	"github.com/omoi-dev/omoi/api/client"
-	"github.com/omoi-dev/omoi/internal/agent/statefile"
 	"github.com/omoi-dev/omoi/internal/wait"
 )
-
-// kept is what the file of a session holds, so that another process can load it.
-type kept struct {
-	Cwd     string   `json:"cwd"`
-	Tasks   []string `json:"tasks"`   // the last one is open, or ended last
-	Prompts int      `json:"prompts"` // prompts that reached a task
-	Open    *prompt  `json:"open"`    // prompt for which the server may have created the first task
-}
 
 // session is a conversation of the editor. Its fields belong to the newest turn; see [session.begin].
 type session struct {
@@ -30,6 +18,7 @@ type session struct {
 	id      string
 	api     *client.Client
 	newest  *turn     // of the reader
+	held    *os.File  // lock of the session; see [session.hold]
 	unsent  []prompt  // prompts that no agent has yet
 	pending []message // messages to agents, until they are answered
 	reader
@@ -55,39 +44,6 @@ func (s *server) session(id string, k kept) *session {
 	one.restart()
 	s.sessions[id] = one
 	return one
-}
-
-// sessionID matches IDs of sessions and tasks, and keys of tasks. It keeps names of files within the folder.
-var sessionID = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
-
-// known returns a session of this process, of an earlier one, or of a task.
-func (s *server) known(p params) (*session, error) {
-	if one := s.sessions[p.SessionID]; one != nil {
-		return one, nil
-	}
-	if !sessionID.MatchString(p.SessionID) {
-		return nil, errNoSession
-	}
-	k := kept{Tasks: []string{p.SessionID}}
-	statefile.Load(s.file(p.SessionID), &k)
-	k.Cwd = cmp.Or(p.Folder, k.Cwd)
-	return s.session(p.SessionID, k), nil
-}
-
-func (s *server) file(id string) string { return filepath.Join(s.Folder, id+".json") }
-
-func (s *session) save() error {
-	if err := os.MkdirAll(s.Folder, 0o700); err != nil {
-		return err
-	}
-	return statefile.Save(s.file(s.id), s.kept)
-}
-
-// keep saves a session after a request that has reached the server, so that a failure does not end the turn.
-func (s *session) keep() {
-	if err := s.save(); err != nil {
-		s.Note("omoi acp: save session %s failed: %v", s.id, err)
-	}
 }
 
 // task is the newest task of the session; empty: none.
@@ -154,19 +110,31 @@ func (s *session) connect() error {
 	return err
 }
 
+// endTurn releases the session, unless a newer turn of this process continues with it.
+func (s *session) endTurn(t *turn) {
+	if t.ctx.Err() == nil || t.server.Err() != nil {
+		s.release()
+	}
+}
+
 // load reports all that happened, answers, and follows the task if it is open.
 func (s *session) load(t *turn, answer func(error)) {
+	defer s.endTurn(t)
 	err, open := s.connect(), false
+	held := s.hold() == nil // else another process gives its open prompt
 	if err == nil {
 		open, err = s.replay(t.ctx)
 	}
-	if s.Open != nil && len(s.unsent) == 0 {
+	if held && s.Open != nil && len(s.unsent) == 0 {
 		s.unsent = []prompt{*s.Open}
 	}
 	if err != nil {
 		s.restart() // the reader may be in the middle of another task
 	}
-	if answer(err); err != nil || !open {
+	if len(s.unsent) == 0 && len(s.pending) == 0 {
+		s.release() // this turn only reads
+	}
+	if answer(err); err != nil || !open || s.task() == "" && s.held == nil {
 		return
 	}
 	if _, err := s.follow(t); err != nil && t.ctx.Err() == nil {
@@ -176,7 +144,11 @@ func (s *session) load(t *turn, answer func(error)) {
 
 // prompt gives a text to the agent and follows the task until it ends or waits for the user.
 func (s *session) prompt(t *turn, text string) (stop string, err error) {
+	defer s.endTurn(t)
 	if err := s.connect(); err != nil {
+		return "", err
+	}
+	if err := s.hold(); err != nil {
 		return "", err
 	}
 	s.unsent = append(s.unsent, prompt{Text: text, Key: s.key(text)})

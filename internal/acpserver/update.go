@@ -53,6 +53,8 @@ type data struct {
 	Output   string          `json:"final_output"`
 	Reason   string          `json:"reason"`
 	Can      bool            `json:"can_be_allowed"`
+	Question string          `json:"question"`
+	Options  []string        `json:"options"`
 }
 
 // report reports an event to the editor, and returns 1, or 0 for a heartbeat. live: the task is running.
@@ -84,6 +86,8 @@ func (r *reader) report(e client.Event, live bool) int {
 		r.plan(d)
 	case event.AgentMessageInjected:
 		r.injected(d)
+	case event.AgentWaiting:
+		r.asked(d)
 	case event.AgentCompleted:
 		r.completed(d)
 	case event.AgentStarted, event.AgentShutdown:
@@ -139,6 +143,15 @@ func (r *reader) injected(d data) {
 		r.thought("Message to the agent from %s: %s", cmp.Or(d.Sender, "a user"), d.Content)
 	}
 	r.last = ""
+}
+
+// asked reports a question of the agent, which the next prompt answers.
+func (r *reader) asked(d data) {
+	if d.Question == "" {
+		return
+	}
+	r.last = render.Question(d.Question, d.Options)
+	r.chunk(agentChunk, r.last)
 }
 
 // refused reports a call that omoi refused, and how to allow it while its task is running.

@@ -18,6 +18,7 @@ const headBytes = 64 << 10 // what is read of a longer line
 // Codes of errors.
 const (
 	CodeParse    = -32700
+	CodeRequest  = -32600
 	CodeMethod   = -32601
 	CodeParams   = -32602
 	CodeInternal = -32603

@@ -43,6 +43,14 @@ func Cut(s string, n int) string {
 	return strings.TrimRight(string(runes[:max(n-1, 0)]), " ") + "…"
 }
 
+// Question returns the text of a question with its options.
+func Question(text string, options []string) string {
+	if len(options) == 0 {
+		return text
+	}
+	return text + " (" + strings.Join(options, " / ") + ")"
+}
+
 // OneLine returns s cleaned, on one line, with at most n characters.
 func OneLine(s string, n int) string {
 	return Cut(strings.Join(strings.Fields(Clean(s)), " "), n)

@@ -40,7 +40,7 @@ func (s *session) showQuestions(ctx context.Context, api *client.Client, t clien
 	all, err := api.TaskQuestions(ctx, t.ID)
 	return s.answer(all, err, func() {
 		list(s, all, "The agent has asked nothing.", "STATE|ASKED|QUESTION|ANSWER", func(q client.Question) []string {
-			return []string{q.State, moment(&q.AskedAt), render.OneLine(questionText(q), 80), render.OneLine(q.Answer, 40)}
+			return []string{q.State, moment(&q.AskedAt), render.OneLine(render.Question(q.Text, q.Options), 80), render.OneLine(q.Answer, 40)}
 		})
 		if t.Question != nil {
 			s.hint("Next: omoi answer %s \"<text>\"", render.Name(t.Key, t.ID))
@@ -58,14 +58,6 @@ func (s *session) answerQuestion(ctx context.Context, api *client.Client, t clie
 		s.say("Answered: %s", render.OneLine(answered.Text, 80))
 		s.hint("Next: omoi logs -f %s", render.Name(t.Key, t.ID))
 	})
-}
-
-// questionText returns the text of a question with its options.
-func questionText(q client.Question) string {
-	if len(q.Options) == 0 {
-		return q.Text
-	}
-	return q.Text + " (" + strings.Join(q.Options, " / ") + ")"
 }
 
 // closedNote says what became of a question.
