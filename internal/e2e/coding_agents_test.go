@@ -114,14 +114,24 @@ func (a *realAgent) computes() {
 			return nil
 		}
 	}
+	asked, answer := make(chan struct{}), make(chan struct{}) // about the request that says the message
+	held := func(turn modeltest.Turn) modeltest.Turn {
+		turn.Begun, turn.Hold = asked, answer
+		return turn
+	}
 	model := modeltest.New(
 		a.t, modeltest.Turn{Text: "I write it.", Tools: []modeltest.Tool{modeltest.Shell("printf 'import math\\nprint(math.comb(50, 25))\\n' > binomial.py")}, Expect: modeltest.Saying("C(50,25)")},
 		modeltest.Turn{Tools: []modeltest.Tool{modeltest.Shell("echo 1 > " + dir + "/begun; until [ -e " + dir + "/go ]; do sleep 0.1; done; python3 binomial.py")}},
-		modeltest.Turn{Tools: []modeltest.Tool{modeltest.Shell("git add -A && git commit -qm 'Compute C(50,25)' && git push -q origin HEAD && python3 binomial.py")}, Expect: modeltest.Saying(binomialPlain())},
-		modeltest.Turn{Text: "The result is {{last_tool_result}}.", Expect: hears(!later)},
 	)
+	commits := modeltest.Turn{Tools: []modeltest.Tool{modeltest.Shell("git add -A && git commit -qm 'Compute C(50,25)' && git push -q origin HEAD && python3 binomial.py")}, Expect: modeltest.Saying(binomialPlain())}
+	result := modeltest.Turn{Text: "The result is {{last_tool_result}}."}
 	if later {
-		model.Add(modeltest.Turn{Text: "The result is still {{last_tool_result}}.", Expect: hears(true)})
+		again := modeltest.Turn{Text: "The result is still {{last_tool_result}}.", Expect: hears(true)}
+		result.Expect = hears(false)
+		model.Add(commits, result, held(again))
+	} else {
+		commits.Expect, result.Expect = modeltest.Saying(binomialPlain(), told), hears(true)
+		model.Add(held(commits), result)
 	}
 	made := a.submitted(repo, model)
 	a.pid(made.ID, dir+"/begun")
@@ -132,6 +142,16 @@ func (a *realAgent) computes() {
 	})
 	require.Zero(a.t, a.stored(delivered), "the model has not read it yet")
 	require.NoError(a.t, os.WriteFile(dir+"/go", nil, 0o600))
+	a.eventually("the model gets the message", func() bool {
+		select {
+		case <-asked:
+			return true
+		default:
+			return false
+		}
+	})
+	require.Zero(a.t, a.stored(delivered), "the model has not begun its next message")
+	close(answer)
 	a.computed(a.ends(made.ID, task.StatusCompleted), repo, len(model.Requests()))
 }
 
