@@ -38,6 +38,6 @@ func CheckAgent(ctx context.Context, name string, only []string, report func(Age
 	if err := proc.Adopt(); err != nil {
 		return task.Errorf(task.CodeConflict, "Cannot check the agent %s: processes that it leaves are seen on Linux only. Next: omoi check agent %s on a Linux machine", name, name).WithCause(err)
 	}
-	d.Check(ctx, path, only, report)
+	acp.Check{Dialect: d, Path: path, Only: only}.Run(ctx, report)
 	return nil
 }

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -22,24 +23,33 @@ type Finding struct {
 	Took   time.Duration
 }
 
-// check is a check of an agent's program.
-type check struct {
-	name string
-	do   func(ctx context.Context, d Dialect, path string) (Finding, error)
+// Check checks the program of an agent: it runs the program as omoi runs it, with a model endpoint on this machine that only
+// fails, and reports whether omoi takes each failure for what it is. It needs no model and no credential.
+type Check struct {
+	Dialect Dialect
+	Path    string        // of the program
+	Only    []string      // names of the checks to run; empty: all
+	Wait    time.Duration // for the end of a turn, or of the program, that is to end at once; zero: 30 s
 }
 
-// checks returns all checks.
-func checks() []check {
-	return []check{
+// part is one of the checks of a program.
+type part struct {
+	name string
+	do   func(ctx context.Context, c Check) (Finding, error)
+}
+
+// parts returns all checks.
+func parts() []part {
+	return []part{
 		{"version", named},
 		{"no login", meets(scene{status: http.StatusUnauthorized, keyless: true}, task.ClassCredentials)},
 		{"401", meets(scene{status: http.StatusUnauthorized}, task.ClassCredentials)},
-		{"429", func(ctx context.Context, d Dialect, path string) (Finding, error) {
+		{"429", func(ctx context.Context, c Check) (Finding, error) {
 			limit := task.ClassProviderLimit
-			if d.Mute {
+			if c.Dialect.Mute {
 				limit = task.ClassInfrastructure
 			}
-			return meets(scene{status: http.StatusTooManyRequests}, limit)(ctx, d, path)
+			return meets(scene{status: http.StatusTooManyRequests}, limit)(ctx, c)
 		}},
 		{"500", meets(scene{status: http.StatusInternalServerError}, task.ClassInfrastructure)},
 		{"empty answer", meets(scene{status: http.StatusOK}, task.ClassAgentError)},
@@ -50,50 +60,49 @@ func checks() []check {
 
 // CheckNames returns the names of all checks.
 func CheckNames() (names []string) {
-	for _, c := range checks() {
-		names = append(names, c.name)
+	for _, p := range parts() {
+		names = append(names, p.name)
 	}
 	return names
 }
 
-// Check runs the program at path as omoi runs it, with a model endpoint on this machine that only fails, and reports
-// whether omoi takes each failure for what it is. Check needs no model and no credential. It runs the checks with the
-// names of only, or all.
-func (d Dialect) Check(ctx context.Context, path string, only []string, report func(Finding)) {
-	for _, c := range checks() {
+// Run reports the outcome of each check.
+func (c Check) Run(ctx context.Context, report func(Finding)) {
+	c.Wait = cmp.Or(max(c.Wait, 0), checkWait)
+	for _, p := range parts() {
 		if ctx.Err() != nil {
 			return
 		}
-		if len(only) > 0 && !slices.Contains(only, c.name) {
+		if len(c.Only) > 0 && !slices.Contains(c.Only, p.name) {
 			continue
 		}
 		began := time.Now()
-		f, err := c.do(ctx, d, path)
-		f.Name, f.Err, f.Took = c.name, err, time.Since(began)
+		f, err := p.do(ctx, c)
+		f.Name, f.Err, f.Took = p.name, err, time.Since(began)
 		report(f)
 	}
 }
 
-func named(ctx context.Context, d Dialect, path string) (Finding, error) {
+func named(ctx context.Context, c Check) (Finding, error) {
 	home, err := os.MkdirTemp("", "omoi-check-")
 	if err != nil {
 		return Finding{}, err
 	}
 	defer os.RemoveAll(home) //nolint:errcheck // what the program leaves there is of no use
-	version, err := d.Version(ctx, path, home, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home})
+	version, err := c.Dialect.Version(ctx, c.Path, home, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home})
 	return Finding{Detail: "Version " + version + "."}, err
 }
 
 // meets returns a check that a turn in a scene ends in a class. No class: the scene ends the turn itself.
-func meets(s scene, class task.FailureClass) func(ctx context.Context, d Dialect, path string) (Finding, error) {
-	return func(ctx context.Context, d Dialect, path string) (Finding, error) {
+func meets(s scene, class task.FailureClass) func(ctx context.Context, c Check) (Finding, error) {
+	return func(ctx context.Context, c Check) (Finding, error) {
 		dir, err := os.MkdirTemp("", "omoi-check-")
 		if err != nil {
 			return Finding{}, err
 		}
 		defer os.RemoveAll(dir) //nolint:errcheck // what the program leaves there is of no use
 		procs := &proc.Runner{}
-		o, err := d.trial(ctx, s, path, dir, procs)
+		o, err := c.trial(ctx, s, dir, procs)
 		killed, left := procs.KillAll()
 		switch {
 		case err != nil:

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,7 +17,7 @@ import (
 
 // checked returns the findings of some checks, or of all, on a program that plays one session for each of its processes. What follows a
 // slash is what the program does.
-func checked(t *testing.T, name string, only []string, sessions ...string) (findings []acp.Finding) {
+func checked(t *testing.T, wait time.Duration, only []string, sessions ...string) (findings []acp.Finding) {
 	t.Helper()
 	program, err := os.Executable()
 	require.NoError(t, err)
@@ -28,17 +29,17 @@ mkdir -p %[1]s/$n
 set -- %[2]s
 shift $n
 %[3]s=%[1]s/$n %[4]s=%[5]s %[6]s=${1%%/*} %[7]s=${1#*/} exec %[8]s
-`, dir, strings.Join(sessions, " "), fakeDir, fakeAgent, name, fakeSession, fakeDoes, program)
+`, dir, strings.Join(sessions, " "), fakeDir, fakeAgent, "codex", fakeSession, fakeDoes, program)
 	path := filepath.Join(t.TempDir(), "program")
 	require.NoError(t, os.WriteFile(path, []byte(script), 0o755))
-	dialect, ok := acp.Of(name)
+	dialect, ok := acp.Of("codex")
 	require.True(t, ok)
-	dialect.Check(t.Context(), path, only, func(f acp.Finding) { findings = append(findings, f) })
+	acp.Check{Dialect: dialect, Path: path, Only: only, Wait: wait}.Run(t.Context(), func(f acp.Finding) { findings = append(findings, f) })
 	return findings
 }
 
 func TestCheck_PassesWithAProgramThatBehaves(t *testing.T) {
-	findings := checked(t, "codex", nil, "basic", "nologin", "e401", "e429", "e500", "empty", "cancelmodel", "cancelmodel")
+	findings := checked(t, 0, nil, "basic", "nologin", "e401", "e429", "e500", "empty", "cancelmodel", "cancelmodel")
 	require.Len(t, findings, len(acp.CheckNames()))
 	for i, f := range findings {
 		require.Equal(t, acp.CheckNames()[i], f.Name)
@@ -51,7 +52,7 @@ func TestCheck_PassesWithAProgramThatBehaves(t *testing.T) {
 }
 
 func TestCheck_NamesWhatIsWrong(t *testing.T) {
-	findings := checked(t, "codex", acp.CheckNames()[:6], "basic", "basic", "e429", "basic", "e401", "basic")
+	findings := checked(t, 0, acp.CheckNames()[:6], "basic", "basic", "e429", "basic", "e401", "basic")
 	require.Len(t, findings, 6)
 	require.NoError(t, findings[0].Err)
 	require.ErrorContains(t, findings[1].Err, "counts as a success")
@@ -63,7 +64,7 @@ func TestCheck_NamesWhatIsWrong(t *testing.T) {
 }
 
 func TestCheck_RunsTheNamedOnes(t *testing.T) {
-	findings := checked(t, "codex", []string{"401"}, "e401")
+	findings := checked(t, 0, []string{"401"}, "e401")
 	require.Len(t, findings, 1)
 	require.Equal(t, "401", findings[0].Name)
 	require.NoError(t, findings[0].Err)
@@ -71,7 +72,7 @@ func TestCheck_RunsTheNamedOnes(t *testing.T) {
 
 // A program that takes no notice of a cancellation or of the end of its input is killed.
 func TestCheck_KillsAProgramThatDoesNotEnd(t *testing.T) {
-	findings := checked(t, "codex", []string{"cancel", "end of input"}, "basic/hold", "basic/hold")
+	findings := checked(t, 500*time.Millisecond, []string{"cancel", "end of input"}, "basic/hold", "basic/hold")
 	require.Len(t, findings, 2)
 	require.ErrorContains(t, findings[0].Err, "did not end when it was cancelled")
 	require.NoError(t, findings[1].Err)

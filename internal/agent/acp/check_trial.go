@@ -36,22 +36,22 @@ type ending struct {
 const (
 	checkKey     = "sk-omoi-check"
 	checkSilence = 5 * time.Minute  // after which an agent that repeats a request without a word is stopped
-	inputWait    = 10 * time.Second // for the end of a program whose input was closed
+	checkWait    = 30 * time.Second // default of Check.Wait
 )
 
 // trial runs one turn in a scene.
-func (d Dialect) trial(ctx context.Context, s scene, path, dir string, procs *proc.Runner) (o ending, err error) {
+func (c Check) trial(ctx context.Context, s scene, dir string, procs *proc.Runner) (o ending, err error) {
 	address, asked, done, err := endpoint(s.status)
 	if err != nil {
 		return o, err
 	}
 	defer done()
-	env, err := d.checkEnv(path, dir, address)
+	env, err := c.Dialect.checkEnv(c.Path, dir, address)
 	if err != nil {
 		return o, err
 	}
 	env.Procs = procs
-	t, err := Runtime{Dialect: d, Silence: checkSilence}.open(ctx, env)
+	t, err := Runtime{Dialect: c.Dialect, Silence: checkSilence, CancelWait: c.Wait}.open(ctx, env)
 	if err != nil {
 		return o, err
 	}
@@ -120,7 +120,7 @@ func inputEnds() scene {
 			t.conn.In.Close()
 			select {
 			case <-t.conn.Drained:
-			case <-time.After(inputWait):
+			case <-time.After(t.CancelWait):
 				t.conn.stop()
 			}
 		},
@@ -131,7 +131,7 @@ func inputEnds() scene {
 			}
 			o.leaves, o.detail = true, "The program ended by itself."
 			if t.conn.Result.Outcome != proc.Exited {
-				o.detail = fmt.Sprintf("The program ran for another %s and was killed.", inputWait)
+				o.detail = fmt.Sprintf("The program ran for another %s and was killed.", t.CancelWait)
 			}
 			return nil
 		},

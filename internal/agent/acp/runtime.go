@@ -23,6 +23,8 @@ type Runtime struct {
 	Silence time.Duration
 	// Patience is the time for an answer that needs no model; zero: 2 min.
 	Patience time.Duration
+	// CancelWait is the time for a cancelled turn to end, after which the program is killed; zero: 5 s.
+	CancelWait time.Duration
 	// Minute is the unit of the time in which some agents name sessions; zero: a minute.
 	Minute time.Duration
 }
@@ -33,6 +35,7 @@ var _ agent.Runtime = Runtime{}
 const (
 	defaultSilence  = 10 * time.Minute
 	defaultPatience = 2 * time.Minute
+	cancelWait      = 5 * time.Second
 )
 
 // Run works on the task until the work is complete, fails or is stopped.
@@ -56,7 +59,7 @@ func (a Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 func (a Runtime) open(ctx context.Context, env agent.Env) (*talk, error) {
 	vars := agent.Variables(env.Environ)
 	t := &talk{Runtime: a, where: placeOf(env, vars), mu: &sync.Mutex{}, unfollow: func() {}}
-	t.Minute = cmp.Or(max(a.Minute, 0), time.Minute)
+	t.Minute, t.CancelWait = cmp.Or(max(a.Minute, 0), time.Minute), cmp.Or(max(a.CancelWait, 0), cancelWait)
 	t.Silence, t.Patience = cmp.Or(max(a.Silence, 0), defaultSilence), cmp.Or(max(a.Patience, 0), a.Dialect.Patience, defaultPatience)
 	if err := t.prepare(env, vars); err != nil {
 		return nil, err

@@ -13,9 +13,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
-// cancelWait is the time between a cancellation and the kill of the program.
-const cancelWait = 5 * time.Second
-
 // stopLoop and stopSilent end a turn, beside the limits of package continuous.
 const (
 	stopLoop   = "loop"
@@ -117,7 +114,7 @@ func (t *talk) stop(why string) {
 	if end.late != nil {
 		return
 	}
-	end.late = time.After(cancelWait)
+	end.late = time.After(t.CancelWait)
 	t.rec.refuse()
 	if t.conn.notify("session/cancel", map[string]any{"sessionId": t.place.SessionID}) != nil {
 		t.conn.stop()
