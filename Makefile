@@ -54,7 +54,7 @@ RACE_PACKAGES ?= ./api ./workflows ./internal/postgres ./activities ./internal/t
 # Packages with fuzz targets, and for how long each target looks.
 FUZZ_PACKAGES ?= $(shell grep -rl '^func Fuzz' --include='*_test.go' . | xargs -n 1 dirname | sort -u)
 FUZZTIME      ?= 10s
-GENERATED := docs/CONFIGURATION.md docs/METRICS.md docs/SCHEMA.md docs/COMMANDS.md docs/EVENTS.md internal/cli/testdata/help.txt internal/postgres/db api/openapi.json
+GENERATED := docs/CONFIGURATION.md docs/METRICS.md docs/SCHEMA.md docs/COMMANDS.md docs/EVENTS.md docs/CODING-AGENTS-CHECKS.md internal/cli/testdata/help.txt internal/postgres/db api/openapi.json
 
 .PHONY: help
 help: ## list the targets
@@ -232,9 +232,15 @@ claude-test: build temporal ## run the real Claude Code, both pinned versions, a
 
 AGENTS ?= codex gemini opencode qwen copilot
 .PHONY: agents-test
-agents-test: build temporal ## run tasks with the real programs of AGENTS="codex gemini" and a scripted model; asks npm for each, once
-	@table=$$(mktemp); trap 'cat "$$table"; rm "$$table"' EXIT; export OMOI_AGENTS_TEST="$(AGENTS)" OMOI_AGENTS_OUT="$$table"; \
-	time $(call run-tests,-parallel 2 -run '^TestCodingAgents$$',./internal/e2e)
+agents-test: build temporal ## compare the real programs of AGENTS="codex gemini", with a scripted model, with their record; asks npm for each, once
+	@seen=$$(mktemp); trap 'sort "$$seen"; rm "$$seen"' EXIT; export OMOI_AGENTS_TEST="$(AGENTS)" OMOI_AGENTS_OUT="$$seen"; \
+	time $(call run-tests,-parallel 2 -run '^Test(CodingAgents|Real)$$',./internal/e2e ./internal/agent/acp)
+
+# Some programs repeat a request for minutes: checks that took over a minute are run by this target only.
+.PHONY: agents-table
+agents-table: ## run agents-test with all checks, and write the record and the table of docs/CODING-AGENTS-CHECKS.md
+	@OMOI_AGENTS_RECORD="$(CURDIR)/internal/testkit/codingagents/record.json" $(MAKE) --no-print-directory agents-test AGENTS="$(AGENTS)"
+	@OMOI_TEST_UPDATE=1 $(GO) test -count=1 ./internal/testkit/codingagents -run TestDocumentationIsCurrent >/dev/null
 
 .PHONY: openhands-test
 openhands-test: build temporal ## run the real OpenHands agent server, with a scripted model; asks pip for it, once: Python 3.12, tmux
@@ -284,6 +290,7 @@ generate: sqlc ## make generated files anew
 	@OMOI_TEST_UPDATE=1 $(GO) test -count=1 ./internal/event/catalog -run TestDocumentationIsCurrent >/dev/null
 	@OMOI_TEST_UPDATE=1 $(GO) test -count=1 ./internal/tools/schemadoc >/dev/null
 	@OMOI_TEST_UPDATE=1 $(GO) test -count=1 ./internal/cli -run TestDocumentationIsCurrent >/dev/null
+	@OMOI_TEST_UPDATE=1 $(GO) test -count=1 ./internal/testkit/codingagents -run TestDocumentationIsCurrent >/dev/null
 	@$(GO) test -count=1 ./api -run '^TestOpenAPIDocumentIsCurrent$$' -update >/dev/null
 
 .PHONY: verify

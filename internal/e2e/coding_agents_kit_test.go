@@ -1,8 +1,6 @@
 package e2e_test
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,19 +8,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/proctable"
-	"github.com/omoi-dev/omoi/internal/testkit/npm"
+	"github.com/omoi-dev/omoi/internal/testkit/codingagents"
 	openhandstest "github.com/omoi-dev/omoi/internal/testkit/openhands"
 )
-
-// agentColumns of the table, in their order.
-var agentColumns = []string{"version", "task", "message", "tokens", "cancel", "kill"}
 
 // programOf returns the program of the agent whose tool runs as a process.
 func programOf(t *testing.T, pid int) int {
@@ -56,56 +50,6 @@ func serverIn(t *testing.T, dir string) int {
 // isGone reports that a process has ended: the command line of one that nobody has waited for is empty.
 func isGone(pid int) bool { return argvOf(pid)[0] == "" }
 
-// table has one row for each program.
-type table struct {
-	mu   sync.Mutex
-	rows []string
-}
-
-// newTable returns a table that is written to the file of a variable when the test ends.
-func newTable(t *testing.T) *table {
-	t.Helper()
-	rows := &table{}
-	t.Cleanup(func() {
-		slices.Sort(rows.rows)
-		text := strings.Join(append([]string{"| agent | " + strings.Join(agentColumns, " | ") + " |", strings.Repeat("|---", len(agentColumns)+1) + "|"}, rows.rows...), "\n") + "\n"
-		t.Log("\n" + text)
-		if file := os.Getenv("OMOI_AGENTS_OUT"); file != "" {
-			require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-		}
-	})
-	return rows
-}
-
-func (r *table) add(t *testing.T, a *realAgent) {
-	t.Helper()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	cells := []string{a.dialect.Name}
-	for _, name := range agentColumns {
-		cells = append(cells, cmp.Or(a.seen[name], map[bool]string{true: "SKIPPED", false: "-"}[t.Skipped()]))
-	}
-	r.rows = append(r.rows, "| "+strings.Join(cells, " | ")+" |")
-}
-
-// installed returns the folder with an agent's program.
-func installed(t *testing.T, a *realAgent) string {
-	t.Helper()
-	d := a.dialect
-	words := strings.Fields(d.Install)
-	program, err := npm.Program{
-		Folder: d.Name, Package: strings.TrimSuffix(words[len(words)-1], "@"+d.Least), Version: d.Least, Name: d.Program,
-		Works: func(ctx context.Context, path string) bool {
-			version, err := d.Version(ctx, path, t.TempDir(), []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()})
-			return err == nil && version == d.Least
-		},
-	}.Install(t.Context())
-	if err != nil {
-		t.Skipf("SKIPPED: %s %s cannot be installed, so nothing was tested with it: %v", d.Title, d.Least, err)
-	}
-	return filepath.Dir(filepath.Dir(program))
-}
-
 // programs returns the folder of the program, which sandboxes can read. The variable of the program's path names one that is there
 // already. A root user's sandboxes cannot read what pip makes of that user's Python.
 func programs(t *testing.T, a *realAgent) string {
@@ -115,7 +59,8 @@ func programs(t *testing.T, a *realAgent) string {
 		return filepath.Dir(program)
 	}
 	if d.Command == nil {
-		return reachable(t, installed(t, a))
+		program := codingagents.Program{Agent: d.Name, Name: d.Program, Install: d.Install, Pinned: d.Least, Version: d.Version}.Find(t)
+		return reachable(t, codingagents.Modules(program))
 	}
 	if os.Geteuid() == 0 {
 		t.Skipf("SKIPPED: root's sandboxes run as other users, and %s names no %s that they can read. Next: %s", d.Bin(), d.Program, d.Install)

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,36 +17,36 @@ import (
 	apiclient "github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/agent/acp"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/testkit/codingagents"
 	modeltest "github.com/omoi-dev/omoi/internal/testkit/model"
 )
-
-// askedAgents is the variable with the names of the agents whose real programs are tested: they may need the network.
-const askedAgents = "OMOI_AGENTS_TEST"
 
 // realAgent is the real program of a coding agent in an installation of omoi.
 type realAgent struct {
 	*rig
 
 	dialect acp.Dialect
-	seen    map[string]string // results by column of the table
 }
 
-// TestCodingAgents runs tasks with the real programs and a scripted model. It prints one row for each program.
+// sees compares a result with the record.
+func (a *realAgent) sees(test, saw string, took time.Duration) {
+	a.t.Helper()
+	codingagents.Note(a.t, a.dialect.Name, test, saw, took)
+}
+
+// TestCodingAgents runs tasks with the real programs and a scripted model, and compares the results with the record.
 func TestCodingAgents(t *testing.T) {
 	t.Parallel()
-	names := strings.Fields(os.Getenv(askedAgents))
+	names := strings.Fields(os.Getenv(codingagents.Asked))
 	if len(names) == 0 {
 		t.Skip("SKIPPED: the real programs of coding agents are run by make agents-test, which may ask npm for them")
 	}
-	rows := newTable(t)
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d, ok := acp.Of(name)
 			require.True(t, ok, "%s is not one of %s", name, acp.Names())
-			a := &realAgent{dialect: d, seen: map[string]string{}}
-			t.Cleanup(func() { rows.add(t, a) })
-			a.seen["version"] = d.Least
+			a := &realAgent{dialect: d}
 			bin := programs(t, a)
 			a.rig = newRig(t, map[string]string{"PATH": bin + ":" + os.Getenv("PATH"), "OMOI_SANDBOX_ISOLATION": "none"}).up()
 			a.longer = 10 * time.Minute // some programs need a minute to start on a busy machine
@@ -57,6 +58,7 @@ func TestCodingAgents(t *testing.T) {
 			a.computes()
 			a.isCancelled()
 			a.isKilled()
+			a.isChecked()
 			a.noLeaks()
 		})
 	}
@@ -104,7 +106,7 @@ func (a *realAgent) pid(id, file string) (pid int) {
 // computes runs a task that gets a message while a tool runs.
 func (a *realAgent) computes() {
 	const told = "Keep the program short."
-	repo, dir := a.repo(), a.shared()
+	began, repo, dir := time.Now(), a.repo(), a.shared()
 	later := a.dialect.Steer == acp.SteerAfter
 	hears := func(now bool) func(modeltest.Request) error {
 		return func(r modeltest.Request) error {
@@ -152,29 +154,29 @@ func (a *realAgent) computes() {
 	})
 	require.Zero(a.t, a.stored(delivered), "the model has not begun its next message")
 	close(answer)
-	a.computed(a.ends(made.ID, task.StatusCompleted), repo, len(model.Requests()))
+	a.computed(a.ends(made.ID, task.StatusCompleted), repo, len(model.Requests()), time.Since(began))
 }
 
 // computed holds a completed task against what its agent has to show.
-func (a *realAgent) computed(done task.Task, repo string, requests int) {
+func (a *realAgent) computed(done task.Task, repo string, requests int, took time.Duration) {
 	require.Equal(a.t, 1, done.AttemptCount)
 	require.Contains(a.t, string(done.Result), binomialPlain())
 	show := a.run("git", "-C", repo, "show", text(done.Branch)+":binomial.py")
 	require.Contains(a.t, show.stdout, "math.comb(50, 25)", show.stderr)
 	require.NotEmpty(a.t, text(done.PullURL))
 	require.NotZero(a.t, a.stored(`event_type = 'agent.file_edited' AND event_data ->> 'file_path' = 'binomial.py'`))
-	a.seen["task"] = "C(50,25) = " + binomialPlain()
+	a.sees("basic", "C(50,25) = "+binomialPlain(), took)
 	how := map[bool]string{true: "as a prompt", false: "in the turn"}[a.dialect.Steer == acp.SteerAfter]
 	require.Equal(a.t, 1, a.stored(delivered+` AND event_data -> 'metadata' ->> 'delivered' = $1`, how))
-	a.seen["message"] = how
+	a.sees("message", how, took)
 	tokens := a.count(`SELECT (event_data ->> 'input_tokens')::int FROM sandbox_events WHERE event_type = 'agent.completed'`)
 	require.NotZero(a.t, tokens)
-	a.seen["tokens"] = fmt.Sprintf("%d of %d", tokens, requests*1000)
+	a.sees("tokens", cmp.Or(map[int]string{requests * 1000: "all", 1000: "last request"}[tokens], fmt.Sprintf("%d of %d", tokens, requests*1000)), took)
 }
 
 // isCancelled cancels a task while a tool runs.
 func (a *realAgent) isCancelled() {
-	dir := a.shared()
+	began, dir := time.Now(), a.shared()
 	made := a.submitted(a.repo(), modeltest.New(a.t, modeltest.Turn{Tools: []modeltest.Tool{modeltest.Shell("echo $$ > " + dir + "/pid; python3 -c 'import time; time.sleep(1000)'; true")}}))
 	tool := a.pid(made.ID, dir+"/pid")
 	program := programOf(a.t, tool)
@@ -182,13 +184,13 @@ func (a *realAgent) isCancelled() {
 	require.Zero(a.t, cancelled.code, cancelled.stderr)
 	a.ends(made.ID, task.StatusCancelled)
 	a.eventually("tool and program are gone", func() bool { return isGone(tool) && isGone(program) })
-	a.seen["cancel"] = "no process left"
+	a.sees("cancel in a command", "no process left", time.Since(began))
 }
 
 // isKilled kills the program of a task while a tool runs. The next attempt, in another sandbox, knows what a command has printed, which
 // no summary holds.
 func (a *realAgent) isKilled() {
-	dir, again := a.shared(), false
+	began, dir, again := time.Now(), a.shared(), false
 	made := a.submitted(a.repo(), modeltest.New(
 		a.t, modeltest.Turn{Text: "The answer is 42.", Tools: []modeltest.Tool{modeltest.Shell("echo one > one; git add one; git commit -qm one; printf 'printed-%s' 42")}},
 		modeltest.Turn{Tools: []modeltest.Tool{modeltest.Shell("echo $$ > " + dir + "/pid; python3 -c 'import time; time.sleep(1000)'; true")}},
@@ -206,7 +208,7 @@ func (a *realAgent) isKilled() {
 	lost := a.stored(`event_type = 'agent.resume_failed'`)
 	require.Equal(a.t, a.dialect.Session == nil, lost == 1, a.resumeFailed())
 	require.Equal(a.t, a.dialect.Session != nil, again, "the model has the earlier turns")
-	a.seen["kill"] = map[bool]string{true: "new session with a summary", false: "same session"}[lost == 1]
+	a.sees("next attempt", map[bool]string{true: "new session with a summary", false: "same session"}[lost == 1], time.Since(began))
 }
 
 // resumeFailed returns why an agent could not continue a session; empty: none reported that.
