@@ -17,10 +17,11 @@ import (
 // openHook prepares the hook that refuses tool calls, and returns its shell command; empty: calls are not checked. The function
 // done reports the last refusals.
 func (s *session) openHook(ctx context.Context) (command string, done func()) {
+	limits, err := s.limits()
 	if s.deps.Program == "" || !task.RuntimeOf(s.cfg.Runtime).Hooked {
+		s.unasked(limits)
 		return "", func() {}
 	}
-	limits, err := s.limits()
 	if err != nil {
 		s.unchecked(ctx, err)
 	}
@@ -35,6 +36,15 @@ func (s *session) openHook(ctx context.Context) (command string, done func()) {
 		hook.Forward(forwarding, s.cfg.Dir, s.report.Emit)
 	}()
 	return hookLine(s.deps.Program, s.cfg.Dir), func() { stop(); <-ended }
+}
+
+// unasked reports that the agent asks nobody before its tool calls, where the task contract would refuse some.
+func (s *session) unasked(l hook.Limits) {
+	if r := task.RuntimeOf(s.cfg.Runtime); r.ACP && !r.Hooked && l.Contract.Refuses() {
+		s.report.Emit(event.AgentToolUnchecked, map[string]any{
+			"error": r.Name + " does not ask before its tool calls, so the task contract refuses none: the guardian compares the work with it afterwards.",
+		})
+	}
 }
 
 // unchecked reports that tool calls are not checked, or not against the task contract.

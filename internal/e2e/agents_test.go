@@ -54,9 +54,9 @@ while read -r said; do
 	id=${said#'{"id":'}; id=${id%%,*}
 	case "$said" in
 	*'"method":"initialize"'*) answer '{"protocolVersion":1,"agentInfo":{"version":"0.61.0"},"agentCapabilities":{"loadSession":true}}';;
-	*'"method":"session/new"'*) answer '{"sessionId":"s1","modes":{"currentModeId":"default","availableModes":[{"id":"yolo"}]}}';;
+	*'"method":"session/new"'*) answer '{"sessionId":"s1","modes":{"currentModeId":"default","availableModes":[{"id":"default"}]}}';;
 	*'"method":"session/set_mode"'*)
-		update '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"[MODE_UPDATE] yolo"}}'
+		update '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"[MODE_UPDATE] default"}}'
 		answer '{}';;
 	*'"method":"session/prompt"'*)
 		update '{"sessionUpdate":"tool_call","toolCallId":"run__1","title":"make","kind":"execute","status":"in_progress"}'

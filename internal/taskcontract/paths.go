@@ -33,6 +33,11 @@ func (c Contract) OutsidePaths(file string) string {
 	return Contract{AllowedPaths: c.AllowedPaths}.sentence()
 }
 
+// Refuses reports whether the contract can refuse a tool call.
+func (c Contract) Refuses() bool {
+	return len(c.AllowedPaths)+len(c.ForbiddenPaths)+len(c.ForbiddenCommands) > 0 || c.TestsMayChange != nil && !*c.TestsMayChange || c.ChangeWanted != nil && !*c.ChangeWanted
+}
+
 // ForbidsCommand returns the sentence about one of the forbidden commands.
 func ForbidsCommand(name string) string {
 	return Contract{ForbiddenCommands: []string{name}}.sentence()

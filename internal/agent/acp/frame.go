@@ -78,9 +78,9 @@ type permission struct {
 	} `json:"options"`
 }
 
-// allowed returns the option that allows the call: by its kind, since each agent has IDs of its own. Empty: none.
-func (p permission) allowed() string {
-	for _, kind := range []string{"allow_once", "allow_always"} {
+// option returns the first option of one of these kinds, since each agent has IDs of its own. Empty: none.
+func (p permission) option(kinds ...string) string {
+	for _, kind := range kinds {
 		for _, o := range p.Options {
 			if o.Kind == kind {
 				return o.ID

@@ -14,7 +14,7 @@ var _ = register(Dialect{
 	Name: "gemini", Title: "Gemini CLI", Program: "gemini", Args: []string{"--acp"},
 	Install: "npm install --prefix /usr/local -g @google/gemini-cli@0.61.0", Least: "0.61.0",
 	Environ: geminiEnviron,
-	Mode:    "yolo", Steer: SteerAfter, NextMinute: true,
+	Mode:    "default", Steer: SteerAfter, NextMinute: true,
 	Notice: func(u update) bool { return strings.HasPrefix(u.text(), geminiMode) },
 	ModeOf: func(_ *jsonrpc.Frame, u update) string {
 		if mode, found := strings.CutPrefix(u.text(), geminiMode); found {

@@ -49,7 +49,7 @@ func opencodeConfig(provider string, to access) string {
 	text, _ := json.Marshal(map[string]any{ //nolint:errchkjson // JSON values
 		"model": model, "small_model": model, "autoupdate": false, "share": "disabled", "disabled_providers": []string{"opencode"},
 		"provider":   map[string]any{provider: map[string]any{"options": options, "models": map[string]any{to.model: map[string]any{}}}},
-		"permission": map[string]any{"edit": "allow", "bash": "allow"},
+		"permission": map[string]any{"edit": "ask", "bash": "ask"},
 	})
 	return string(text)
 }

@@ -12,8 +12,8 @@ var _ = register(Dialect{
 	Name: "qwen", Title: "Qwen Code", Program: "qwen", Args: []string{"--acp"},
 	Install: "npm install --prefix /usr/local -g @qwen-code/qwen-code@0.24.4", Least: "0.24.4",
 	Environ: qwenEnviron,
-	// In its mode auto, another model judges each command.
-	Mode: "yolo", Steer: SteerPull,
+	// In its mode auto, another model judges each command. In this one, Qwen Code asks for each.
+	Mode: "default", Steer: SteerPull,
 	ModeOf: func(f *jsonrpc.Frame, _ update) string {
 		if f.Method != "qwen/notify/session/mode-update" {
 			return ""

@@ -10,6 +10,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
+	"github.com/omoi-dev/omoi/internal/agent/hook"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/agent/transcript"
@@ -35,6 +36,7 @@ type recorder struct {
 	full    chan string // limit at which the turn ends
 	log     transcript.Log
 	changes changes
+	refuses func(hook.Call) bool // whether the task contract forbids a call; nil: calls are not checked
 
 	mu       sync.Mutex
 	place    *place

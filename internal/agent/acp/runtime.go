@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -51,6 +52,7 @@ func (a Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 	res, err := t.Driver.Run(ctx)
 	t.halt()
 	t.unfollow()
+	t.Later = slices.DeleteFunc(t.Later, func(m inbox.Message) bool { return m.ID == "" }) // omoi's own
 	t.TooLate(ctx)
 	return res, err
 }
@@ -68,6 +70,9 @@ func (a Runtime) open(ctx context.Context, env agent.Env) (*talk, error) {
 	t.Driver = continuous.NewDriver(t, env, vars, &place.State)
 	t.Prompted, t.Environ, t.place = true, t.withoutKeys(env.Environ), place
 	t.rec = newRecorder(ctx, env, a.Dialect, place, t.Limits)
+	if env.Hook != "" {
+		t.rec.refuses = t.refuses
+	}
 	if unknown != nil {
 		t.forgotten(env.Resume.SessionID, unknown)
 	}
@@ -132,7 +137,8 @@ type talk struct {
 	end *turn
 
 	mu    *sync.Mutex
-	queue []inbox.Message // messages that the agent may pull
+	queue []inbox.Message // messages that the agent may pull, also the reasons of refusals
+	told  int             // number of refused calls
 }
 
 // withoutKeys returns an environment for commands that need no credential of a model.

@@ -108,7 +108,7 @@ func (b *bench) start() (wait func() int) {
 	go func() {
 		defer stop()
 		got, err := agent.Run(ctx, b.cfg, agent.Deps{
-			Runtimes: map[string]agent.Runtime{b.cfg.Runtime: b.runtime}, Procs: &proc.Runner{}, Log: slog.New(slog.DiscardHandler),
+			Runtimes: map[string]agent.Runtime{b.cfg.Runtime: b.runtime}, Procs: &proc.Runner{}, Program: "/omoi/omoi-agent", Log: slog.New(slog.DiscardHandler),
 		})
 		if err != nil || ctx.Err() != nil {
 			got = -1

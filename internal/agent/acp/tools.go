@@ -150,29 +150,3 @@ func (r *recorder) closeCalls() {
 		r.result(id, c, r.completed(id, c, true)) // settle compares the work tree once for all
 	}
 }
-
-// permit answers a request for a permission: the sandbox is the isolation. While the turn is stopped, nothing is
-// permitted.
-func (r *recorder) permit(f *jsonrpc.Frame) any {
-	p := jsonrpc.Into[permission](f.Params)
-	u := jsonrpc.Into[update](p.Call)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if u.ID != "" && !r.loading {
-		u.Status = ""
-		r.tool(u)
-		r.use(u.ID, r.calls[u.ID])
-	}
-	if option := p.allowed(); option != "" && !r.stopping {
-		return outcome("selected", option)
-	}
-	return outcome("cancelled", "")
-}
-
-func outcome(kind, option string) any {
-	o := map[string]any{"outcome": kind}
-	if option != "" {
-		o["optionId"] = option
-	}
-	return map[string]any{"outcome": o}
-}

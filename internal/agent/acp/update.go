@@ -21,8 +21,9 @@ type update struct {
 	Title     string          `json:"title"`
 	ToolKind  string          `json:"kind"`
 	Status    string          `json:"status"`
-	Input     json.RawMessage `json:"rawInput"`      //nolint:tagliatelle // the protocol's name
-	Output    json.RawMessage `json:"rawOutput"`     //nolint:tagliatelle // the protocol's name
+	Input     json.RawMessage `json:"rawInput"`  //nolint:tagliatelle // the protocol's name
+	Output    json.RawMessage `json:"rawOutput"` //nolint:tagliatelle // the protocol's name
+	Locations []at            `json:"locations"`
 	Mode      string          `json:"currentModeId"` //nolint:tagliatelle // the protocol's name
 	Options   []option        `json:"configOptions"` //nolint:tagliatelle // the protocol's name
 	Cost      struct {
@@ -30,6 +31,11 @@ type update struct {
 		Currency string  `json:"currency"`
 	} `json:"cost"`
 	Meta meta `json:"_meta"` //nolint:tagliatelle // the protocol's name
+}
+
+// at is a file of a call.
+type at struct {
+	Path string `json:"path"`
 }
 
 // meta has what agents send outside of the protocol.

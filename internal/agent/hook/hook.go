@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/statefile"
@@ -26,20 +27,22 @@ type Call struct {
 	ID    string `json:"tool_use_id"`
 	Dir   string `json:"cwd"`
 	Input struct {
-		Command  line   `json:"command"`
+		Command  Line   `json:"command"`
 		FilePath string `json:"file_path"`
 		Notebook string `json:"notebook_path"`
 	} `json:"tool_input"`
+	// Files are the files that the call changes; nil: the tool and its input tell.
+	Files []string `json:"-"`
 }
 
-// line is a shell command, or a program with its arguments as a list.
-type line string
+// Line is a shell command, or a program with its arguments as a list.
+type Line string
 
 // UnmarshalJSON reads either form. Another one is no command.
-func (l *line) UnmarshalJSON(raw []byte) error {
+func (l *Line) UnmarshalJSON(raw []byte) error {
 	var words []string
 	if json.Unmarshal(raw, &words) == nil {
-		*l = line(shellcmd.Line(words...))
+		*l = Line(shellcmd.Line(words...))
 		return nil
 	}
 	_ = json.Unmarshal(raw, (*string)(l))
@@ -49,13 +52,17 @@ func (l *line) UnmarshalJSON(raw []byte) error {
 // command returns the shell command of the call; empty: it runs none.
 func (c Call) command() string { return string(c.Input.Command) }
 
-// file returns the file that the call changes; empty: none that is known.
-func (c Call) file() string {
+// files returns the files that the call changes, as far as they are known.
+func (c Call) files() []string {
+	file := cmp.Or(c.Input.FilePath, c.Input.Notebook)
+	if c.Files != nil || file == "" {
+		return c.Files
+	}
 	switch c.Tool {
 	case "Edit", "MultiEdit", "Write", "NotebookEdit":
-		return cmp.Or(c.Input.FilePath, c.Input.Notebook)
+		return []string{file}
 	}
-	return ""
+	return nil
 }
 
 // Exit codes of [Run], as Claude Code reads them.
@@ -92,15 +99,36 @@ func run(ctx context.Context, dir string, in io.Reader, errs io.Writer) int {
 	if err != nil {
 		return unchecked(dir, call, errs, err)
 	}
-	found, err := within(ctx, func() (refusal, error) { return check(ctx, dir, call) })
+	reason, err := judge(ctx, dir, call)
 	if err != nil {
 		return unchecked(dir, call, errs, err)
 	}
-	if reason := found.apply(dir, call); reason != "" {
+	if reason != "" {
 		_, _ = fmt.Fprintln(errs, reason)
 		return ExitRefused
 	}
 	return ExitAllowed
+}
+
+// Refuses checks a call for which an agent asks omoi-agent itself, and returns the reason for the agent. Empty: the call may
+// run, or cannot be checked.
+func Refuses(dir string, call Call) string {
+	ctx, cancel := limited(maxTime)
+	defer cancel()
+	reason, err := judge(ctx, dir, call)
+	if err != nil {
+		unchecked(dir, call, io.Discard, err)
+	}
+	return reason
+}
+
+// judge returns the reason of a refusal; empty: the call may run.
+func judge(ctx context.Context, dir string, call Call) (reason string, err error) {
+	found, err := within(ctx, func() (refusal, error) { return check(ctx, dir, call) })
+	if err != nil {
+		return "", err
+	}
+	return found.apply(dir, call), nil
 }
 
 // outcome is what a function returned.
@@ -196,8 +224,8 @@ func report(dir, eventType string, call Call, data map[string]any) error {
 	data["tool"], data["tool_use_id"] = call.Tool, call.ID
 	if call.command() != "" {
 		data["command"] = textcut.First(call.command(), maxCommand)
-	} else if file := call.file(); file != "" {
-		data["file_path"] = file
+	} else if files := call.files(); len(files) > 0 {
+		data["file_path"] = strings.Join(files, ", ")
 	}
 	return statefile.Save(filepath.Join(folder(dir), reportsName, reportName()), stored{Type: eventType, Data: data})
 }

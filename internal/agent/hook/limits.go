@@ -36,8 +36,10 @@ func (l Limits) refuses(ctx context.Context, call Call) (rule, sentence string) 
 	if command := call.command(); command != "" {
 		return l.refusesCommand(ctx, shellcmd.In(command), call.Dir)
 	}
-	if sentence = l.refusesChange(ctx, call); sentence != "" {
-		return RuleContract, "The task contract says: " + sentence
+	for _, file := range call.files() {
+		if sentence = l.refusesChange(ctx, absolute(call.Dir, file)); sentence != "" {
+			return RuleContract, "The task contract says: " + sentence
+		}
 	}
 	return "", ""
 }
@@ -53,13 +55,9 @@ func (l Limits) refusesCommand(ctx context.Context, list []shellcmd.Command, dir
 }
 
 // refusesChange returns the sentence of the contract that forbids a change of a file. Files outside of the workspace are free.
-func (l Limits) refusesChange(ctx context.Context, call Call) string {
-	file := call.file()
-	if file == "" || l.Validates {
-		return ""
-	}
-	inside, ok := l.inside(absolute(call.Dir, file))
-	if !ok {
+func (l Limits) refusesChange(ctx context.Context, file string) string {
+	inside, ok := l.inside(file)
+	if !ok || l.Validates {
 		return ""
 	}
 	if sentence := l.Contract.OutsidePaths(inside); sentence != "" {

@@ -43,7 +43,7 @@ func suffix() string {
 
 // digest identifies a call by its tool, and its command or file.
 func digest(c Call) string {
-	sum := sha256.Sum256([]byte(c.Tool + "\x00" + c.command() + "\x00" + c.file()))
+	sum := sha256.Sum256([]byte(c.Tool + "\x00" + c.command() + "\x00" + strings.Join(c.files(), "\x00")))
 	return hex.EncodeToString(sum[:8])
 }
 

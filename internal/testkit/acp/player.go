@@ -2,6 +2,7 @@ package acp
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -198,7 +199,7 @@ func (p *Player) await() (m message) {
 // print prints a recorded message; a response gets the ID of the client's request.
 func (p *Player) print(raw json.RawMessage) {
 	var f map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &f); err != nil {
+	if err := json.Unmarshal(p.here(raw), &f); err != nil {
 		panic(err)
 	}
 	if f["method"] == nil {
@@ -211,6 +212,18 @@ func (p *Player) print(raw json.RawMessage) {
 	}
 	p.say(f)
 	p.act(string(f["method"]), raw)
+}
+
+// here returns a recorded message with the working folder in the place of the recorded one.
+func (p *Player) here(raw json.RawMessage) json.RawMessage {
+	dir, err := os.Getwd()
+	if err != nil {
+		panic(err)
+	}
+	if p.Mode == "none" {
+		raw = bytes.ReplaceAll(raw, []byte(`"currentModeId"`), []byte(`"hidden"`))
+	}
+	return bytes.ReplaceAll(raw, []byte("/workspace"), []byte(dir))
 }
 
 // last holds the answer to a prompt back until the test lets it go.
