@@ -131,7 +131,7 @@ func (a *Activities) branchRequest(work task.Work) scm.BranchRequest {
 		TaskID:     task.BranchOwner(work.TaskID, len(work.EarlierBranches)),
 		Known:      work.Branch,
 		From:       work.DefaultBranch,
-		At:         work.Base, // only a fork has a base before its branch
+		At:         work.Base, // forks and candidates have a base before their branch
 	}
 }
 

@@ -40,6 +40,10 @@ type fakeHost struct {
 func (h *fakeHost) For(string, scm.Owner) (scm.Host, error) { return h, nil }
 
 func (h *fakeHost) Check(context.Context, scm.Repo) error { return h.checkErr }
+func (h *fakeHost) Head(context.Context, scm.Repo, string) (string, error) {
+	return "", task.Invalid("branch", "No activity asks for a head.")
+}
+
 func (h *fakeHost) Diff(_ context.Context, _ scm.Repo, base, _ string, w io.Writer) error {
 	h.diffOf = base
 	if h.diffErr != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/candidate"
 	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -42,6 +43,9 @@ func (a *API) createComparison(ctx context.Context, in *createComparisonIn) (*ma
 	}
 	all, err := a.draftCandidates(ctx, in.Body)
 	if err != nil {
+		return nil, err
+	}
+	if err := a.shareBase(ctx, all); err != nil {
 		return nil, err
 	}
 	all[0].IdempotencyKey = in.Key
@@ -98,6 +102,36 @@ func (a *API) draftCandidates(ctx context.Context, in client.CreateComparisonReq
 		all[0].Check = func(ctx context.Context) error { return a.refuseAlike(ctx, first, in.Task.SimilarityThreshold) }
 	}
 	return all, nil
+}
+
+// shareBase gives all candidates the same base commit, whenever they start: the head of the base branch now.
+func (a *API) shareBase(ctx context.Context, all []task.NewTask) error {
+	who := callerOf(ctx)
+	repo, id, branch := all[0].Repo, all[0].ProjectID, ""
+	if id == "" {
+		var err error
+		if id, err = a.deps.Projects.ProjectOf(ctx, who.organization, repo); err != nil {
+			return err
+		}
+	}
+	if id != "" {
+		p, err := a.deps.Projects.Project(ctx, who.organization, id)
+		if task.CodeOf(err) == task.CodeNotFound { // AcceptTasks names the field
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		repo, branch = p.Repo, p.DefaultBranch
+	}
+	if repo == "" {
+		return nil
+	}
+	base, err := a.deps.Repos.Head(ctx, scm.Owner{UserID: who.user, ProjectID: id}, repo, branch)
+	for n := range all {
+		all[n].Base = base
+	}
+	return err
 }
 
 func (a *API) draftCandidate(ctx context.Context, request client.CreateTaskRequest, c client.CandidateRequest) (d task.NewTask, err error) {

@@ -66,6 +66,37 @@ func TestComparison_IsCreatedOnceAndWhole(t *testing.T) {
 	require.Len(t, ok[client.Comparison](w.call(http.MethodGet, "/api/v1/tickets/"+made.TicketID+"/comparison", nil), http.StatusOK).Candidates, 2)
 }
 
+// TestComparison_OneBaseCommit gives all candidates the head that the base branch of their project has at the creation.
+func TestComparison_OneBaseCommit(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	const path = "/api/v1/comparisons"
+	in := client.CreateComparisonRequest{Task: scriptedTask(), Candidates: []client.CandidateRequest{{Agent: "scripted"}, {Agent: "scripted"}}}
+	in.Task.Agent = ""
+	requireBase := func(want string) {
+		t.Helper()
+		for _, c := range ok[client.Comparison](w.call(http.MethodPost, path, in), http.StatusCreated).Candidates {
+			require.Equal(t, want, *ok[client.Task](w.call(http.MethodGet, "/api/v1/tasks/"+c.TaskID, nil), http.StatusOK).Base)
+		}
+	}
+	requireBase("head of ")
+	project := ok[client.Page[client.Project]](w.call(http.MethodGet, "/api/v1/projects", nil), http.StatusOK).Items[0]
+	change := func(branch string) {
+		t.Helper()
+		ok[client.Project](w.call(http.MethodPatch, "/api/v1/projects/"+project.ID, map[string]any{"default_branch": branch}), http.StatusOK)
+	}
+	change("release")
+	requireBase("head of release")
+	in.Task.Repo, in.Task.ProjectID = "", project.ID
+	requireBase("head of release")
+	change("gone")
+	before := w.count(`SELECT count(*) FROM tasks`)
+	w.call(http.MethodPost, path, in).refused(http.StatusUnprocessableEntity, "body.branch")
+	require.Equal(t, before, w.count(`SELECT count(*) FROM tasks`))
+	in.Task.ProjectID = task.NewID()
+	w.call(http.MethodPost, path, in).refused(http.StatusUnprocessableEntity, "body.project_id")
+}
+
 // TestComparison_AForkIsNotACandidate forks a candidate: the fork is in the ticket, and not in the comparison.
 func TestComparison_AForkIsNotACandidate(t *testing.T) {
 	t.Parallel()

@@ -95,6 +95,13 @@ func (r *repos) Check(_ context.Context, who scm.Owner, repo string) (string, er
 	return "", task.Invalid("repo", "There is nothing at %s. Next: git clone <url> %s", repo, repo)
 }
 
+func (r *repos) Head(_ context.Context, _ scm.Owner, repo, branch string) (string, error) {
+	if branch == "gone" {
+		return "", task.Invalid("branch", "Repository %s has no branch %q.", repo, branch)
+	}
+	return "head of " + branch, nil
+}
+
 func (r *repos) Diff(_ context.Context, _ scm.Owner, _ api.BranchDiff, w io.Writer) error {
 	if err := r.noBranch.Load(); err != nil {
 		return *err

@@ -30,6 +30,8 @@ type Repos interface {
 	Check(ctx context.Context, who scm.Owner, repo string) (name string, err error)
 	// Name returns the canonical name of a repository without access to it.
 	Name(repo string) string
+	// Head returns the commit at which new branches start: the head of branch; empty means the default branch.
+	Head(ctx context.Context, who scm.Owner, repo, branch string) (commit string, err error)
 	// Diff writes a unified diff to w.
 	Diff(ctx context.Context, who scm.Owner, of BranchDiff, w io.Writer) error
 }

@@ -42,19 +42,33 @@ func history(cfg *config.Loaded) scm.History {
 // repos gives the API access to repositories of all Git hosts.
 type repos struct{ hosts scm.Hosts }
 
-// Check implements api.Repos. The error forbidden of a Git host becomes an invalid repo, because it concerns the token
-// for the host and not the caller's API key.
+// ofCaller makes the error forbidden of a Git host an invalid repo, because it concerns the token for the host and not the caller's API
+// key.
+func ofCaller(err error) error {
+	if task.CodeOf(err) == task.CodeForbidden {
+		return task.Invalid("repo", "%s", task.MessageOf(err)).WithCause(err)
+	}
+	return err
+}
+
+// Check implements api.Repos.
 func (r repos) Check(ctx context.Context, who scm.Owner, repo string) (string, error) {
 	repo = r.hosts.Name(repo)
 	host, err := r.hosts.For(repo, who)
 	if err != nil {
 		return "", err
 	}
-	err = host.Check(ctx, scm.Repo(repo))
-	if task.CodeOf(err) == task.CodeForbidden {
-		return "", task.Invalid("repo", "%s", task.MessageOf(err)).WithCause(err)
+	return repo, ofCaller(host.Check(ctx, scm.Repo(repo)))
+}
+
+// Head implements api.Repos.
+func (r repos) Head(ctx context.Context, who scm.Owner, repo, branch string) (string, error) {
+	host, err := r.hosts.For(repo, who)
+	if err != nil {
+		return "", err
 	}
-	return repo, err
+	head, err := host.Head(ctx, scm.Repo(repo), branch)
+	return head, ofCaller(err)
 }
 
 // Name implements api.Repos.

@@ -98,6 +98,26 @@ func TestCompare_TestsThatPassBeforeDecideNothing(t *testing.T) {
 	r.noLeaks()
 }
 
+// TestCompare_OneBaseCommit moves the default branch before the candidates start.
+func TestCompare_OneBaseCommit(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil).up()
+	repo := r.testedRepo(`{}`)
+	base := r.gitIn(repo, "rev-parse", "main")
+	r.kill("worker")
+	config, script := r.compared(check, byModel)
+	r.comparison("run", "make it new", "--repo", repo, "--script", script, "--execution-config", config, "--max-retries", "0", "--compare", "scripted:bad,scripted:good")
+	r.gitIn(repo, "update-ref", "refs/heads/main", r.gitIn(repo, "commit-tree", "-p", base, "-m", "meanwhile", "main^{tree}"))
+	r.startWorker()
+	for _, c := range r.comparison("compare", "-").Candidates {
+		got := r.ends(c.TaskID, task.StatusCompleted)
+		require.Equal(t, base, *got.Base)
+		require.Equal(t, base, r.gitIn(repo, "rev-parse", *got.Branch+"~1"))
+	}
+	require.Empty(t, r.comparison("compare", "-").Recommendation.Why)
+	r.noLeaks()
+}
+
 // TestCompare_OneBudget has one agent that uses up its part. The others keep theirs, and the comparison waits for the user.
 func TestCompare_OneBudget(t *testing.T) {
 	t.Parallel()

@@ -108,7 +108,7 @@ func acceptTask(ctx context.Context, q *db.Queries, d task.NewTask) (made task.A
 		return made, "", err
 	}
 	made.TicketID = ticketID
-	row := db.InsertTaskParams{ID: made.TaskID, ProjectID: projectID, TicketID: ticketID}
+	row := db.InsertTaskParams{ID: made.TaskID, ProjectID: projectID, TicketID: ticketID, BaseCommit: orNull(d.Base)}
 	if err := fork.describe(ctx, d, &row); err != nil {
 		return made, projectID, err
 	}

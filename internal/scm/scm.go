@@ -105,11 +105,18 @@ func BundleHead(bundle []byte, branch string) string {
 	return ""
 }
 
+// Origin is where new work starts.
+type Origin interface {
+	// Check returns nil if omoi can use the repository, or [task.CodeInvalid] with the next step.
+	Check(ctx context.Context, repo Repo) error
+	// Head returns the commit at which a new branch starts: the head of from; empty means the default branch.
+	Head(ctx context.Context, repo Repo, from string) (commit string, err error)
+}
+
 // Host is a Git host. Each method reads the state before it acts: a repeated call creates no second branch or pull
 // request.
 type Host interface {
-	// Check returns nil if omoi can use the repository, or [task.CodeInvalid] with the next step.
-	Check(ctx context.Context, repo Repo) error
+	Origin
 	// EnsureBranch returns the branch of a task, also with [ErrCheckedOut].
 	EnsureBranch(ctx context.Context, req BranchRequest) (Branch, error)
 	// Bundle writes the branch as a Git bundle with all its history, or for a large repository with the newest history,

@@ -36,7 +36,7 @@ type Task struct {
 	SandboxID     *string         `json:"sandbox_id" doc:"Sandbox of the running attempt; of an ended task the last one. Null: none."`
 	AssignedAgent *string         `json:"assigned_agent_id" doc:"ID that the agent reported at its start; before that the sandbox ID. Null: no sandbox yet."`
 	Branch        *string         `json:"branch_name" doc:"Branch that holds the work. Null: not created."`
-	Base          *string         `json:"base_commit" doc:"Commit from which the branch starts. Null: no branch yet."`
+	Base          *string         `json:"base_commit" doc:"Commit from which the branch starts. Null: not decided yet; forks and tasks of a comparison have it before their branch."`
 	Earlier       []string        `json:"earlier_branches" nullable:"false" doc:"Branches that the task had before a rewind behind published commits, oldest first. They and their pull requests stay as they were."`
 	ForkedFrom    *ForkedFrom     `json:"forked_from" doc:"Checkpoint of another task with which the task began. Null: not a fork."`
 	Continues     string          `json:"continues" doc:"Key of the completed task whose branch and pull request this task continues, for comments or feedback. Empty: none; empty in lists."`

@@ -33,6 +33,7 @@ type NewTask struct {
 	Budget      Budget
 	Execution   json.RawMessage // JSON object
 	Contract    json.RawMessage // task contract, a JSON object; nil: that of Execution
+	Base        string          // commit at which the branch starts; empty: the head of the base branch when the task starts
 
 	Sender string // creator of the task, for the receipt
 	Trace  string // W3C traceparent of the request; empty: not traced

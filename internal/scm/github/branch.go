@@ -14,6 +14,16 @@ import (
 // claimTries is the number of names that claim tries before it gives up.
 const claimTries = 8
 
+// Head returns the commit of a branch; empty means the default branch.
+func (h *Host) Head(ctx context.Context, repo scm.Repo, from string) (string, error) {
+	r, err := h.open(ctx, repo)
+	if err != nil {
+		return "", err
+	}
+	head, err := r.source(ctx, from)
+	return head.commit, err
+}
+
 // EnsureBranch returns the branch of a task. An existing branch is restored if it was deleted. A new branch starts at
 // the base branch, under a free name.
 func (h *Host) EnsureBranch(ctx context.Context, req scm.BranchRequest) (scm.Branch, error) {
@@ -31,11 +41,27 @@ func (h *Host) EnsureBranch(ctx context.Context, req scm.BranchRequest) (scm.Bra
 	if req.Known != "" {
 		return r.goOn(ctx, req.Known, from)
 	}
+	if err := r.mustHave(ctx, req.At); err != nil {
+		return scm.Branch{}, err
+	}
 	mine, err := r.claim(ctx, req, cmp.Or(req.At, from.commit))
 	if err != nil {
 		return scm.Branch{}, err
 	}
 	return r.restore(ctx, mine.name, mine.commit)
+}
+
+// mustHave returns [task.CodeConflict] if the repository lacks a commit at which a branch is to start.
+func (r *repository) mustHave(ctx context.Context, commit string) error {
+	if commit == "" {
+		return nil
+	}
+	_, err := r.compare(ctx, commit, commit)
+	if task.CodeOf(err) == task.CodeConflict {
+		err = task.Errorf(task.CodeConflict, "Repository %s no longer has commit %s, at which the branch of the task starts. Next: create a task with omoi run",
+			r.full(), commit).WithCause(err)
+	}
+	return err
 }
 
 // goOn returns an existing branch of the task, with the merge base as Base.

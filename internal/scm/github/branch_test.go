@@ -243,4 +243,18 @@ func TestEnsureBranch_StartsAtACommit(t *testing.T) {
 		require.Equal(t, scm.Branch{Name: first.Name + "-2", Base: began, Head: began}, got)
 		require.NotEqual(t, b.head("main"), got.Head)
 	}
+	head, err := b.host.Head(t.Context(), repo, "")
+	require.NoError(t, err)
+	require.Equal(t, b.head("main"), head)
+	head, err = b.host.Head(t.Context(), repo, first.Name)
+	require.NoError(t, err)
+	require.Equal(t, first.Head, head)
+	_, err = b.host.Head(t.Context(), repo, "nowhere")
+	requireCode(t, task.CodeInvalid, err)
+
+	req = b.request("t2")
+	req.At = strings.Repeat("a", 40)
+	_, err = b.host.EnsureBranch(t.Context(), req)
+	requireCode(t, task.CodeConflict, err)
+	require.ErrorContains(t, err, "no longer has commit aaaa")
 }

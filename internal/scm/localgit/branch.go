@@ -18,6 +18,15 @@ const (
 	remoteRefs = "refs/remotes/"
 )
 
+// Head returns the commit of a branch; empty means the default branch.
+func (h *Host) Head(ctx context.Context, repo scm.Repo, from string) (string, error) {
+	r, err := h.open(ctx, repo)
+	if err != nil {
+		return "", err
+	}
+	return r.source(ctx, from)
+}
+
 // EnsureBranch returns the branch of a task: the recorded one, restored if it was deleted, or a new one from the base
 // branch under a free name. A branch that a user has checked out is [scm.ErrCheckedOut]: an agent's work could not be pushed
 // to it.

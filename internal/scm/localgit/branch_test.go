@@ -268,6 +268,15 @@ func TestEnsureBranch_StartsAtACommit(t *testing.T) {
 	require.Equal(t, want, got, "a branch that exists stays where it is")
 	require.Equal(t, first, b.ensure("t1"))
 
+	head, err := b.host.Head(t.Context(), b.repo, "")
+	require.NoError(t, err)
+	require.Equal(t, b.head("main"), head)
+	head, err = b.host.Head(t.Context(), b.repo, want.Name)
+	require.NoError(t, err)
+	require.Equal(t, began, head)
+	_, err = b.host.Head(t.Context(), b.repo, "nowhere")
+	requireCode(t, task.CodeInvalid, err)
+
 	req = b.request("t2")
 	req.At = strings.Repeat("a", 40)
 	_, err = b.host.EnsureBranch(t.Context(), req)
