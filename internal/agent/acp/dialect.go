@@ -39,6 +39,9 @@ type Dialect struct {
 	Session func(p Place, id string) (pattern, path string)
 	// Folder matches the workspace in a session, as its first group; nil: the field cwd of a line names it.
 	Folder *regexp.Regexp
+	// Correct returns a function that corrects the lines of a session for another process, of which it returns nil for a line
+	// to leave out; nil: all are right.
+	Correct func() func(line []byte) []byte
 	// Journal is how omoi follows the session of a program that keeps it in a database; nil: the program writes the file
 	// of Session itself.
 	Journal *Journal

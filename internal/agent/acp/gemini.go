@@ -31,7 +31,8 @@ var _ = register(Dialect{
 		file := "-" + textcut.First(id, 8) + ".jsonl" //nolint:mnd // Gemini CLI names the file by that much of the ID
 		return filepath.Join(chats, "session-*"+file), filepath.Join(geminiFolder(p), "chats", "session-2026-01-01T00-00"+file)
 	},
-	Folder: regexp.MustCompile(`Workspace Directories:\*\*\\n  - ([^\\"]+)`),
+	Folder:  regexp.MustCompile(`Workspace Directories:\*\*\\n  - ([^\\"]+)`),
+	Correct: correctGemini,
 })
 
 // geminiFolder returns Gemini CLI's folder for the workspace.

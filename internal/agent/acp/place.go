@@ -68,10 +68,20 @@ func restore(d Dialect, where Place, from *agent.Resume, takes func(path string)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("create folder of the session: %w", err)
 	}
-	if err := transcript.Recall(from.Path, path, moved(d, where.Work)); err != nil {
+	if err := transcript.Recall(from.Path, path, edited(d, where.Work)); err != nil {
 		return err
 	}
 	return takes(path)
+}
+
+// edited returns a function that adapts the lines of a session to another sandbox.
+func edited(d Dialect, work string) func(line []byte) []byte {
+	move := moved(d, work)
+	if d.Correct == nil {
+		return move
+	}
+	correct := d.Correct()
+	return func(line []byte) []byte { return correct(move(line)) }
 }
 
 // cwd matches the workspace in the sessions of most agents.

@@ -38,6 +38,25 @@ func TestMoved(t *testing.T) {
 	}
 }
 
+// TestCorrectGemini checks that one answer to each tool call is left, also after a load, which writes all messages again.
+func TestCorrectGemini(t *testing.T) {
+	t.Parallel()
+	const (
+		asks    = `{"id":"1","type":"user","content":[{"text":"go"}]}`
+		calls   = `{"id":"2","type":"gemini","content":"","toolCalls":[{"id":"a","result":[{"functionResponse":{"id":"a"}}]},{"id":"b"}]}`
+		repeat  = `{"id":"3","type":"user","content":[{"functionResponse":{"id":"a"}}]}`
+		single  = `{"id":"4","type":"user","content":[{"functionResponse":{"id":"b"}}]}`
+		partial = `{"id":"5","type":"user","content":[{"functionResponse":{"id":"a"}},{"text":"and more"}]}`
+		other   = `{"$set":{"lastUpdated":"2026-11-28T21:15:24.466Z"}}`
+	)
+	correct, kept := edited(dialects["gemini"], "/w"), []string{}
+	list := func(messages ...string) string { return `{"$set":{"messages":[` + strings.Join(messages, ",") + `]}}` }
+	for _, line := range []string{asks, calls, repeat, single, partial, other, list(asks, calls, repeat, repeat, single), list(asks, repeat), "{cut"} {
+		kept = append(kept, string(correct([]byte(line+"\n"))))
+	}
+	require.Equal(t, strings.Join([]string{asks, calls, single, partial, other, list(asks, calls, single), list(asks, repeat), "{cut"}, "\n")+"\n", strings.Join(kept, ""))
+}
+
 // TestSessionFile_IsTheOneWithTheConversation checks the agent that begins a further file when it loads a session.
 func TestSessionFile_IsTheOneWithTheConversation(t *testing.T) {
 	t.Parallel()
