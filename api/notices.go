@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/notice"
@@ -67,7 +68,11 @@ func (a *API) createNoticeRule(ctx context.Context, in *bodyIn[client.CreateNoti
 	if n.Scope == notice.ScopeOrganization {
 		n.UserID = ""
 	}
-	if err := mayChange(who, n.Rule); err != nil {
+	err := mayChange(who, n.Rule)
+	if err == nil {
+		err = a.mayAlert(who, n.Rule, n.Events)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return body(a.deps.NoticeRules.Create(ctx, n))
@@ -84,6 +89,17 @@ func mayChange(who caller, r notice.Rule) error {
 	return nil
 }
 
+// mayAlert refuses the event alert in a rule of others than an operator: alerts are about the whole installation.
+func (a *API) mayAlert(who caller, r notice.Rule, events []string) error {
+	switch {
+	case !slices.Contains(events, notice.Alert) || a.operates(who) && r.Scope == notice.ScopeOrganization && r.ProjectID == "":
+		return nil
+	case a.operates(who):
+		return task.Invalid("events", "Invalid event alert: only a rule with the scope organization and without a project can have it.")
+	}
+	return task.Errorf(task.CodeForbidden, "The event alert is for admins of the installation. Next: name other events").WithKind(task.KindScope)
+}
+
 // noticeRule returns a rule that the caller may change.
 func (a *API) noticeRule(ctx context.Context, id string) (notice.Rule, error) {
 	q := rulesOf(callerOf(ctx))
@@ -97,6 +113,9 @@ func (a *API) noticeRule(ctx context.Context, id string) (notice.Rule, error) {
 
 func (a *API) updateNoticeRule(ctx context.Context, in *changeIn[client.UpdateNoticeRuleRequest]) (*bodyOut[client.NoticeRule], error) {
 	r, err := a.noticeRule(ctx, in.ID)
+	if err == nil {
+		err = a.mayAlert(callerOf(ctx), r, task.Deref(in.Body.Events))
+	}
 	if err != nil {
 		return nil, err
 	}

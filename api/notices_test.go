@@ -40,6 +40,7 @@ func TestNoticeRules_UsersChangeTheirOwn(t *testing.T) {
 	hers := ok[client.NoticeRule](create(alice, client.CreateNoticeRuleRequest{}), http.StatusCreated)
 	require.Equal(t, []any{"user", "https://hooks.example/...", []string{"needs_you", "done", "failed"}, true}, []any{hers.Scope, hers.Receiver, hers.Events, hers.Enabled})
 	require.Equal(t, http.StatusForbidden, create(bob, client.CreateNoticeRuleRequest{Scope: "organization"}).status)
+	require.Equal(t, http.StatusForbidden, create(bob, client.CreateNoticeRuleRequest{Events: []string{"alert"}}).status)
 	all := ok[client.NoticeRule](create(admin, client.CreateNoticeRuleRequest{Scope: "organization", Events: []string{"failed"}}), http.StatusCreated)
 	ids := func(key string) (found []string) {
 		listed := w.call(http.MethodGet, noticeRules, nil, authorization, key)

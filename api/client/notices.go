@@ -23,7 +23,7 @@ type CreateNoticeRuleRequest struct {
 	Channel   string   `json:"channel" enum:"webhook,slack,ntfy" doc:"How the receiver is notified: webhook, a signed POST; slack, an incoming webhook of Slack or a compatible program; ntfy, a topic of ntfy."`
 	Address   string   `json:"address" doc:"URL of the receiver, at most 2,048 bytes. No answer shows its path and query."`
 	Secret    string   `json:"secret,omitempty" doc:"Secret of 16 or more characters that signs webhooks, or access token of ntfy. No answer contains it. Default: none."`
-	Events    []string `json:"events,omitempty" doc:"Events of which the receiver is notified: started, needs_you, done, failed. Default: needs_you, done and failed."`
+	Events    []string `json:"events,omitempty" doc:"Events of which the receiver is notified: started, needs_you, done, failed, budget_near, limit_reached; alert, which only operators of the installation may name, with scope organization. Default: needs_you, done and failed."`
 	Scope     string   `json:"scope,omitempty" enum:"user,organization" doc:"Whose tasks: user, those that the caller created; organization, those of all users, which needs the scope admin. Default: user."`
 	ProjectID string   `json:"project_id,omitempty" doc:"ID or key of the project whose tasks the rule concerns. Default: all projects."`
 }
@@ -41,9 +41,9 @@ type Notice struct {
 	RuleID    string           `json:"rule_id" doc:"Rule that made the notice."`
 	Channel   string           `json:"channel" doc:"How the receiver is notified."`
 	Receiver  string           `json:"receiver" doc:"Address of the receiver without its secret parts."`
-	TaskID    string           `json:"task_id" doc:"Task that the notice is about."`
-	TaskKey   string           `json:"task_key" doc:"Key of that task, for example APP-12."`
-	Event     string           `json:"event" doc:"What happened: started, needs_you, done or failed. More values may be added."`
+	TaskID    string           `json:"task_id" doc:"Task that the notice is about. Empty: the notice is an alert."`
+	TaskKey   string           `json:"task_key" doc:"Key of that task, for example APP-12. Empty: the notice is an alert."`
+	Event     string           `json:"event" doc:"What happened: started, needs_you, done, failed, budget_near, limit_reached or alert. More values may be added."`
 	Title     string           `json:"title" doc:"First line of the notice."`
 	Delivery  explain.Delivery `json:"delivery" doc:"Delivery of the notice to its receiver."`
 	CreatedAt time.Time        `json:"created_at" doc:"When the task changed."`

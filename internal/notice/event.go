@@ -8,17 +8,22 @@ import (
 
 // Events of which a rule may notify.
 const (
-	Started  = "started"   // the first attempt of a task runs
-	NeedsYou = "needs_you" // only a user lets the task continue, or its agent waits for a message
-	Done     = "done"
-	Failed   = "failed"
+	Started      = "started"   // the first attempt of a task runs
+	NeedsYou     = "needs_you" // only a user lets the task continue, or its agent waits for a message
+	Done         = "done"
+	Failed       = "failed"
+	BudgetNear   = "budget_near"   // four fifths of a budget are used
+	LimitReached = "limit_reached" // a task waits for its budget, or for the end of a rate limit
+	Alert        = "alert"         // the installation needs its operator
 
 	diagnosed = "diagnosis"
 	tested    = "test"
 )
 
 // Events lists every event of which a rule may notify.
-func Events() []string { return []string{Started, NeedsYou, Done, Failed} }
+func Events() []string {
+	return []string{Started, NeedsYou, Done, Failed, BudgetNear, LimitReached, Alert}
+}
 
 // defaultEvents are the events of a rule that names none.
 func defaultEvents() []string { return []string{NeedsYou, Done, Failed} }

@@ -38,6 +38,8 @@ type Facts struct {
 	Provider    string             `json:"provider"`
 	PullRequest *string            `json:"pull_request"`
 	Question    *Question          `json:"question"` // nil: the agent asks nothing
+	Reason      *task.Reason       `json:"reason"`   // the budget that is nearly used up; nil: none
+	Alert       string             `json:"alert"`    // empty: the notice is about a task
 	At          time.Time          `json:"at"`
 }
 
@@ -52,10 +54,14 @@ func ParseFacts(body string) (f Facts, err error) { return f, json.Unmarshal([]b
 
 // Message returns the notice of an event. Values with the form of a credential are removed.
 func (f Facts) Message(event, pageURL string) Message {
+	pageURL = strings.TrimRight(pageURL, "/")
+	if event == Alert {
+		return Message{Title: "omoi needs its operator", Text: clean(f.Alert, mostText), Next: "omoi sandbox list", URL: pageURL + "/fleet"}
+	}
 	text, next := f.explained(event)
 	return Message{
 		Title: clean(f.Key+" "+headline(event)+": "+f.Title, mostTitle), Text: clean(text, mostText), Next: next,
-		URL: strings.TrimRight(pageURL, "/") + "/tasks/" + f.TaskID, TaskID: f.TaskID, TaskKey: f.Key, ProjectID: f.ProjectID, Status: f.Status,
+		URL: pageURL + "/tasks/" + f.TaskID, TaskID: f.TaskID, TaskKey: f.Key, ProjectID: f.ProjectID, Status: f.Status,
 	}
 }
 
@@ -69,6 +75,10 @@ func headline(event string) string {
 		return "is done"
 	case Failed:
 		return "failed"
+	case BudgetNear:
+		return "has used most of a budget"
+	case LimitReached:
+		return "waits at a limit"
 	}
 	return event
 }
@@ -80,6 +90,9 @@ func (f Facts) explained(event string) (text, next string) {
 	}
 	if event == NeedsYou && f.Status == task.StatusRunning {
 		return "The agent waits for a message.", "omoi send " + f.Key + ` "<text>"`
+	}
+	if event == BudgetNear {
+		return "Four fifths of the budget are used: " + explain.Amount(task.Deref(f.Reason)) + ". At the limit its work is saved, and the task waits.", "omoi budget " + f.Key
 	}
 	if event == Started {
 		return "The first attempt is running in a sandbox of the provider " + f.Provider + ".", "omoi logs -f " + f.Key

@@ -20,7 +20,7 @@ type Rule struct {
 	ProjectID string     `json:"project_id" doc:"Project whose tasks the rule concerns. Empty: all projects."`
 	Channel   string     `json:"channel" enum:"webhook,slack,ntfy" doc:"How the receiver is notified. More values may be added."`
 	Receiver  string     `json:"receiver" doc:"Address of the receiver without its secret parts."`
-	Events    []string   `json:"events" nullable:"false" doc:"Events of which the receiver is notified: started, needs_you, done, failed. More values may be added."`
+	Events    []string   `json:"events" nullable:"false" doc:"Events of which the receiver is notified: started, needs_you, done, failed, budget_near, limit_reached, alert. More values may be added."`
 	Enabled   bool       `json:"enabled" doc:"False: the rule makes no notices, and sends none."`
 	Pending   int        `json:"pending" doc:"Number of notices that the receiver has not accepted yet."`
 	Failures  int        `json:"failures" doc:"Failed requests since the receiver last accepted a notice. 0: the receiver works, or was not tried."`

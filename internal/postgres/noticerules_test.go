@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -108,6 +110,52 @@ func TestNotices_OncePerStateOfATask(t *testing.T) {
 	for _, n := range w.notices() {
 		require.Equal(t, explain.DeliveryDelivered, n.Delivery.State, n)
 		require.Equal(t, []any{a.id, w.row(a.id, "key"), 1}, []any{n.TaskID, n.TaskKey, n.Delivery.Attempts})
+	}
+}
+
+// A budget of a project makes one notice, also if several of its agents are told. A rule that wants both events of a used budget gets one.
+func TestNotices_OfBudgetsAndLimits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	s, got := w.notifier(), newNoticed(t, nil)
+	w.rule(s, got.url, notice.BudgetNear, notice.LimitReached, notice.NeedsYou)
+	shared := w.project(5)
+	first, second, own := w.task(shared, ""), w.task(shared, ""), w.task(w.project(5), "")
+	for _, a := range []asked{first, second, own} {
+		w.spends(w.running(a).SandboxID, 4.2, 10)
+	}
+	w.exec(`UPDATE projects SET budget = '{"usd": 10}' WHERE id = $1`, shared)
+	w.exec(`UPDATE tasks SET budget = '{"usd": 5}' WHERE id = $1`, own.id)
+	w.enforce()
+	w.enforce()
+	w.exec(`UPDATE tasks SET status = 'pending', blocked_reason = 'budget' WHERE id = $1`, own.id)
+	w.exec(`UPDATE tasks SET status = 'pending', blocked_reason = 'provider_limit' WHERE id = $1`, first.id)
+	for range 6 {
+		require.NoError(t, s.Send(t.Context()))
+	}
+	slices.Sort(got.events)
+	require.Equal(t, []string{"budget_near", "budget_near", "limit_reached", "needs_you"}, got.events)
+	require.Contains(t, strings.Join(got.texts, "\n"), "4.20 of 5.00 USD")
+	require.Contains(t, strings.Join(got.texts, "\n"), "8.40 of 10.00 USD")
+}
+
+// An alert makes one notice, until it ends and is raised again.
+func TestNotices_OfAlerts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	s, got := w.notifier(), newNoticed(t, nil)
+	w.rule(s, got.url, notice.Alert)
+	for _, text := range []string{"2 sandboxes are unverified", "3 sandboxes are unverified", "", "2 sandboxes are unverified"} {
+		require.NoError(t, w.store.SetAlert(t.Context(), "unverified", text))
+	}
+	for range 3 {
+		require.NoError(t, s.Send(t.Context()))
+	}
+	require.Equal(t, []string{"alert", "alert"}, got.events)
+	require.Contains(t, got.texts[0], "2 sandboxes are unverified")
+	require.Contains(t, got.texts[0], "/fleet")
+	for _, n := range w.notices() {
+		require.Equal(t, []any{"", "omoi needs its operator"}, []any{n.TaskID, n.Title})
 	}
 }
 
