@@ -24,6 +24,7 @@ func (c *Config) check() (faults []string) {
 	}
 	faults = append(faults, c.GitHub.faults()...)
 	faults = append(faults, c.Diagnostic.faults()...)
+	faults = append(faults, c.Notice.faults()...)
 	faults = append(faults, urlFault("database.url", c.Database.URL.Reveal(), "postgres", "postgresql"))
 	faults = append(faults, urlFault("redis.url", c.Redis.URL.Reveal(), "redis", "rediss", "unix"))
 	for key, raw := range map[string]string{

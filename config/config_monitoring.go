@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"net/mail"
+	"time"
+)
 
 // Anthropic configures model calls of agents and of supervision.
 type Anthropic struct {
@@ -46,6 +49,17 @@ type Diagnostic struct {
 type Notice struct {
 	AllowPrivate bool   `key:"allow_private" default:"false" doc:"Allow users to enter addresses that are not public. Without it, a user could reach servers in omoi's own network."`
 	PageURL      string `key:"page_url" zero:"api.callback_url" doc:"Base URL of omoi's page for links in notices."`
+	SMTPURL      Secret `key:"smtp_url" zero:"no e-mail" doc:"Mail server of the channel email: smtp://user:password@host:587 with STARTTLS, or smtps://user:password@host:465."`
+	MailFrom     string `key:"mail_from" zero:"none; required with smtp_url" doc:"Sender of e-mails: an address, or a name with an address in angle brackets."`
+}
+
+// faults returns the faults in combinations of settings.
+func (n *Notice) faults() []string {
+	faults := []string{urlFault("notice.smtp_url", n.SMTPURL.Reveal(), "smtp", "smtps")}
+	if _, err := mail.ParseAddress(n.MailFrom); err != nil && n.SMTPURL != "" {
+		faults = append(faults, "notice.mail_from: must be an e-mail address")
+	}
+	return faults
 }
 
 // faults returns the faults in combinations of settings.

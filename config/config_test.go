@@ -199,11 +199,11 @@ func TestAllSecretsAreKnown(t *testing.T) {
 	var environ, planted []string
 	for _, f := range config.Fields() {
 		if f.Secret {
-			value := map[string]string{"database.url": "postgres://", "redis.url": "redis://", "diagnostic.webhook_url": "https://"}[f.Key] + "planted-" + f.Key
+			value := map[string]string{"database.url": "postgres://", "redis.url": "redis://", "diagnostic.webhook_url": "https://", "notice.smtp_url": "smtp://"}[f.Key] + "planted-" + f.Key
 			environ, planted = append(environ, f.Env[0]+"="+value), append(planted, value)
 		}
 	}
-	environ = append(environ, "GITHUB_APP_ID=7") // without which its key is refused
+	environ = append(environ, "GITHUB_APP_ID=7", "OMOI_NOTICE_MAIL_FROM=omoi@omoi.example") // without which others are refused
 	require.Contains(t, planted, "planted-api.jwt_secret")
 	require.Equal(t, planted, load(t, config.Source{Environ: environ}).Secrets())
 	require.Empty(t, load(t, config.Source{}).Secrets())

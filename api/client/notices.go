@@ -20,8 +20,8 @@ type (
 
 // CreateNoticeRuleRequest is a rule to create.
 type CreateNoticeRuleRequest struct {
-	Channel   string   `json:"channel" enum:"webhook,slack,ntfy" doc:"How the receiver is notified: webhook, a signed POST; slack, an incoming webhook of Slack or a compatible program; ntfy, a topic of ntfy."`
-	Address   string   `json:"address" doc:"URL of the receiver, at most 2,048 bytes. No answer shows its path and query."`
+	Channel   string   `json:"channel" enum:"webhook,slack,ntfy,email" doc:"How the receiver is notified: webhook, a signed POST; slack, an incoming webhook of Slack or a compatible program; ntfy, a topic of ntfy; email, an e-mail."`
+	Address   string   `json:"address" doc:"URL of the receiver, at most 2,048 bytes; for email the e-mail address. No answer shows the path and the query of a URL."`
 	Secret    string   `json:"secret,omitempty" doc:"Secret of 16 or more characters that signs webhooks, or access token of ntfy. No answer contains it. Default: none."`
 	Events    []string `json:"events,omitempty" doc:"Events of which the receiver is notified: started, needs_you, done, failed, budget_near, limit_reached; alert, which only operators of the installation may name, with scope organization. Default: needs_you, done and failed."`
 	Scope     string   `json:"scope,omitempty" enum:"user,organization" doc:"Whose tasks: user, those that the caller created; organization, those of all users, which needs the scope admin. Default: user."`

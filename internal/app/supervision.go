@@ -161,6 +161,7 @@ func (c *core) newNotices() *notice.Service {
 				return credential.Client(req, cfg.Diagnostic.WebhookAllowPrivate)
 			},
 		},
+		Mail: notice.Mail{URL: cfg.Notice.SMTPURL.Reveal(), From: cfg.Notice.MailFrom},
 	}, notice.Deps{Store: c.store, Ring: c.sealing, Log: c.log})
 }
 

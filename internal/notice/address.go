@@ -2,6 +2,7 @@ package notice
 
 import (
 	"encoding/json"
+	"net/mail"
 	"net/url"
 	"strings"
 
@@ -13,21 +14,26 @@ const (
 	ChannelWebhook = "webhook" // a signed POST
 	ChannelSlack   = "slack"   // an incoming webhook of Slack, or of a compatible program
 	ChannelNtfy    = "ntfy"    // a topic of ntfy
+	ChannelEmail   = "email"   // an e-mail by the operator's mail server
 )
 
 // Address is where notices of a rule go. It is stored encrypted: most addresses are secrets.
 type Address struct {
-	URL    string `json:"url"`
+	URL    string `json:"url"`              // of e-mail: the e-mail address
 	Secret string `json:"secret,omitempty"` // signs webhooks; access token of ntfy
 }
 
 const (
 	leastSecret = 16
 	mostAddress = 2048
+	mostEmail   = 254 // RFC 5321
 )
 
 // check returns [task.CodeInvalid] for an address that the channel cannot use. The error contains no secret.
 func (a Address) check(channel string) error {
+	if channel == ChannelEmail {
+		return a.checkEmail()
+	}
 	u, err := url.Parse(a.URL)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || len(a.URL) > mostAddress:
@@ -54,7 +60,18 @@ func (a Address) check(channel string) error {
 			return task.Invalid("secret", "Invalid secret: expected printable ASCII characters without blanks.")
 		}
 	default:
-		return task.Invalid("channel", "Invalid channel %q: expected webhook, slack or ntfy.", channel)
+		return task.Invalid("channel", "Invalid channel %q: expected webhook, slack, ntfy or email.", channel)
+	}
+	return nil
+}
+
+func (a Address) checkEmail() error {
+	parsed, err := mail.ParseAddress(a.URL)
+	switch {
+	case err != nil || parsed.Address != a.URL || len(a.URL) > mostEmail:
+		return task.Invalid("address", "Invalid address: expected an e-mail address, for example alice@example.com.")
+	case a.Secret != "":
+		return task.Invalid("secret", "Unexpected secret: the channel email takes none.")
 	}
 	return nil
 }
@@ -64,6 +81,9 @@ func (a Address) shown() string {
 	u, err := url.Parse(a.URL)
 	if err != nil {
 		return ""
+	}
+	if u.Scheme == "" { // an e-mail address is no secret
+		return a.URL
 	}
 	return u.Scheme + "://" + u.Host + "/..."
 }

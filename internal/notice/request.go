@@ -42,6 +42,7 @@ type outgoing struct {
 	to        Address
 	// client returns the HTTP client for one request. It may reject the address.
 	client func(req *http.Request) (*http.Client, error)
+	mail   Mail
 }
 
 // webhookBody is the body of a notice by webhook.
@@ -59,6 +60,8 @@ func (o outgoing) send(ctx context.Context, channel string, m Message) error {
 		return o.post(ctx, jsonText(map[string]string{"text": slackText(m)}), nil)
 	case ChannelNtfy:
 		return o.post(ctx, m.Text+"\nNext: "+m.Next, o.ntfyHeaders(m))
+	case ChannelEmail:
+		return o.mail.send(ctx, o.to.URL, o.id, o.at, m)
 	}
 	return o.signed(ctx, jsonText(webhookBody{ID: o.id, Event: o.event, CreatedAt: o.at.UTC(), Notice: m}))
 }

@@ -18,7 +18,7 @@ type Rule struct {
 	ID        string     `json:"id" doc:"UUID of the rule."`
 	Scope     string     `json:"scope" enum:"user,organization" doc:"Whose tasks: user, those that the caller created; organization, those of all users. More values may be added."`
 	ProjectID string     `json:"project_id" doc:"Project whose tasks the rule concerns. Empty: all projects."`
-	Channel   string     `json:"channel" enum:"webhook,slack,ntfy" doc:"How the receiver is notified. More values may be added."`
+	Channel   string     `json:"channel" enum:"webhook,slack,ntfy,email" doc:"How the receiver is notified. More values may be added."`
 	Receiver  string     `json:"receiver" doc:"Address of the receiver without its secret parts."`
 	Events    []string   `json:"events" nullable:"false" doc:"Events of which the receiver is notified: started, needs_you, done, failed, budget_near, limit_reached, alert. More values may be added."`
 	Enabled   bool       `json:"enabled" doc:"False: the rule makes no notices, and sends none."`
@@ -81,6 +81,9 @@ func (s *Service) Create(ctx context.Context, n NewRule) (Rule, error) {
 	}
 	if err := n.Address.check(r.Channel); err != nil {
 		return Rule{}, err
+	}
+	if r.Channel == ChannelEmail && s.cfg.Mail.URL == "" {
+		return Rule{}, task.Invalid("channel", "Invalid channel email: omoi has no mail server. Next: ask the operator to set notice.smtp_url")
 	}
 	r.ID, r.Receiver = task.NewID(), n.Address.shown()
 	return s.deps.Store.InsertNoticeRule(ctx, r, s.seal(n.Address, r.OrganizationID, r.ID))
@@ -153,7 +156,7 @@ func (s *Service) Delete(ctx context.Context, r Rule) error {
 func (s *Service) Test(ctx context.Context, r Rule) (Test, error) {
 	to, err := s.open(r.Sealed, r.OrganizationID, r.ID)
 	if err == nil {
-		o := outgoing{id: task.NewID(), event: tested, at: time.Now(), to: to, client: s.cfg.Client}
+		o := outgoing{id: task.NewID(), event: tested, at: time.Now(), to: to, client: s.cfg.Client, mail: s.cfg.Mail}
 		err = o.send(ctx, r.Channel, Message{
 			Title: "Test notice from omoi", Text: "Notices of this rule arrive here.", Next: "omoi notice list", URL: s.cfg.PageURL(),
 		})

@@ -23,6 +23,7 @@ type Config struct {
 	// Client returns the HTTP client for one request of a rule. It may reject the address.
 	Client    func(req *http.Request) (*http.Client, error)
 	Diagnoses Webhook
+	Mail      Mail
 }
 
 // Webhook is the receiver of diagnoses and the secret of their signature.
@@ -189,7 +190,7 @@ func (s *Service) deliver(ctx context.Context, d Due) {
 }
 
 func (s *Service) request(ctx context.Context, d Due) error {
-	o := outgoing{id: d.ID, event: d.Event, at: d.CreatedAt, client: s.cfg.Client}
+	o := outgoing{id: d.ID, event: d.Event, at: d.CreatedAt, client: s.cfg.Client, mail: s.cfg.Mail}
 	if d.RuleID == "" {
 		o.to, o.client = Address{URL: s.cfg.Diagnoses.URL, Secret: s.cfg.Diagnoses.Secret}, s.cfg.Diagnoses.Client
 		o.event = diagnosed

@@ -91,7 +91,7 @@ func (s *session) noticeCreate() *cobra.Command {
 				s.hint("Next: omoi notice test %s", render.Short(r.ID))
 			})
 		})
-	cmd.Long = `Create a rule. The channel is webhook, slack or ntfy. The command asks for the address, or reads it from standard input,
+	cmd.Long = `Create a rule. The channel is webhook, slack, ntfy or email. The command asks for the address, or reads it from standard input,
 since an address may be a secret. After the address and a blank, a secret may follow: it signs webhooks, or is the access
 token of ntfy. Without it, the command creates one for webhooks and prints it.`
 	cmd.Flags().StringSliceVar(&in.Events, "event", nil, "`event` of which the receiver is notified: "+strings.Join(notice.Events(), ", ")+" (default needs_you,done,failed)")
@@ -105,7 +105,7 @@ func channelArg(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return exit.Usagef("%s takes only a channel: other users can read an address on a command line. Next: type the address when asked, or pipe it in", cmd.CommandPath())
 	}
-	return exactly(1, "a channel: webhook, slack or ntfy")(cmd, args)
+	return exactly(1, "a channel: webhook, slack, ntfy or email")(cmd, args)
 }
 
 // noticeAddress reads an address, and a secret after a blank.
