@@ -208,27 +208,16 @@ func (r *live) permitted() string {
 // permittedCommand is the command for which agents ask.
 const permittedCommand = "echo yes > permitted"
 
-// asks has the agents ask for a permission, which omoi's own mode avoids.
+// asks has the agents ask for a permission: those that omoi lets ask, by a command, and Codex in another mode.
 var asks = map[string]func(r *live) modeltest.Tool{
 	"codex": func(r *live) modeltest.Tool {
 		r.Mode = "workspace-write"
 		return modeltest.Tool{Name: "exec_command", Input: map[string]any{"cmd": permittedCommand, "sandbox_permissions": "require_escalated", "justification": "Test"}}
 	},
-	"copilot":  func(*live) modeltest.Tool { return modeltest.Shell(permittedCommand) },
-	"gemini":   func(r *live) modeltest.Tool { r.Mode = "default"; return modeltest.Shell(permittedCommand) },
-	"qwen":     func(r *live) modeltest.Tool { r.Mode = "default"; return modeltest.Shell(permittedCommand) },
-	"opencode": opencodeAsks,
+	"copilot": shell, "gemini": shell, "qwen": shell, "opencode": shell,
 }
 
-func opencodeAsks(r *live) modeltest.Tool {
-	environ := r.Environ
-	r.Environ = func(p Place, vars Vars) (Vars, error) {
-		all, err := environ(p, vars)
-		all["OPENCODE_CONFIG_CONTENT"] = strings.ReplaceAll(all["OPENCODE_CONFIG_CONTENT"], `"allow"`, `"ask"`)
-		return all, err
-	}
-	return modeltest.Shell(permittedCommand)
-}
+func shell(*live) modeltest.Tool { return modeltest.Shell(permittedCommand) }
 
 // longLine has the model say a long text at once.
 func (r *live) longLine() string {
