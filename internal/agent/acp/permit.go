@@ -71,7 +71,7 @@ func (u update) files() (all []string) {
 }
 
 // refuses reports whether the contract forbids a call. The protocol has no place for the reason, so the agent gets it as a
-// message: in the turn where the agent asks for messages, else after the turn.
+// message after the turn, which most agents end then: Qwen Code asks for messages first, and does not pass them to the model.
 func (t *talk) refuses(c hook.Call) bool {
 	reason := hook.Refuses(t.Env.Config.Dir, c)
 	if reason == "" {
@@ -80,7 +80,7 @@ func (t *talk) refuses(c hook.Call) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.told++; t.told <= mostTold {
-		t.queue = append(t.queue, inbox.Message{SenderKind: "system", Content: fmt.Sprintf("Your call of %s did not run: %s\n\n%s",
+		t.reasons = append(t.reasons, inbox.Message{SenderKind: "system", Content: fmt.Sprintf("Your call of %s did not run: %s\n\n%s",
 			c.Tool, cmp.Or(string(c.Input.Command), strings.Join(c.Files, ", ")), reason)})
 	}
 	return true

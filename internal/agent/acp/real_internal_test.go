@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +18,10 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
+	"github.com/omoi-dev/omoi/internal/agent/hook"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
+	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/taskcontract"
 	"github.com/omoi-dev/omoi/internal/testkit/codingagents"
 	modeltest "github.com/omoi-dev/omoi/internal/testkit/model"
 )
@@ -50,6 +54,9 @@ func TestReal(t *testing.T) {
 				began, r := time.Now(), &live{T: t, Dialect: d, program: program}
 				codingagents.Note(t, name, trial.name, trial.do(r), time.Since(began))
 			})
+		}
+		if task.RuntimeOf(name).Hooked {
+			t.Run(name+" refusal", func(t *testing.T) { (&live{T: t, Dialect: d, program: program}).refused() })
 		}
 	}
 }
@@ -203,6 +210,22 @@ func (r *live) permitted() string {
 	require.NoError(r, err, "the command did not run")
 	require.Equal(r, "yes\n", string(text))
 	return "asked, and the command ran"
+}
+
+// refused has omoi refuse a command for which the agent asks: it does not run, and the model reads the reason.
+func (r *live) refused() {
+	turns := []modeltest.Turn{{Tools: []modeltest.Tool{modeltest.Shell(permittedCommand)}}, {Text: "Done.", Expect: modeltest.Saying("Do not run these commands")}}
+	if r.Name == "gemini" { // its turn continues after a refusal, and it reads messages after the turn only
+		turns = slices.Insert(turns, 1, modeltest.Turn{Text: "It was refused."})
+	}
+	r.meets(turns...)
+	r.talk.rec.refuses = r.talk.refuses
+	require.NoError(r, hook.Open(r.talk.Env.Config.Dir, hook.Limits{Contract: taskcontract.Contract{ForbiddenCommands: []string{"echo yes"}}, Workspace: r.talk.where.Work}))
+	require.Nil(r, r.turn(""))
+	require.Len(r, r.talk.Later, 1)
+	require.Nil(r, r.turn(r.talk.Later[0].Content))
+	require.Equal(r, "Done.", r.talk.rec.now().said)
+	require.NoFileExists(r, filepath.Join(r.talk.where.Work, "permitted"))
 }
 
 // permittedCommand is the command for which agents ask.

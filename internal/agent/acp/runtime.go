@@ -136,9 +136,10 @@ type talk struct {
 
 	end *turn
 
-	mu    *sync.Mutex
-	queue []inbox.Message // messages that the agent may pull, also the reasons of refusals
-	told  int             // number of refused calls
+	mu      *sync.Mutex
+	queue   []inbox.Message // messages that the agent may pull
+	told    int             // number of refused calls
+	reasons []inbox.Message // of refusals in this turn
 }
 
 // withoutKeys returns an environment for commands that need no credential of a model.

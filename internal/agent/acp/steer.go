@@ -116,8 +116,8 @@ func (t *talk) unread() {
 		t.rec.accepted(d.messages, -1, how)
 	}
 	t.mu.Lock()
-	left := append(t.rec.unproven(), t.queue...)
-	t.queue = nil
+	left := slices.Concat(t.rec.unproven(), t.queue, t.reasons)
+	t.queue, t.reasons = nil, nil
 	t.mu.Unlock()
 	for _, d := range t.end.open {
 		if d.by != "" { // else the recorder has them
