@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -199,12 +198,6 @@ func unreachable(base string, err error) error {
 	}
 	return task.Errorf(task.CodeUnavailable,
 		"No server answers at %s. Next: run omoi dev, or set --api-url or OMOI_API_URL", base).WithCause(err)
-}
-
-// NotSent reports whether a request cannot have reached the server, since the connection failed.
-func NotSent(err error) bool {
-	op, ok := errors.AsType[*net.OpError](err)
-	return ok && op.Op == "dial"
 }
 
 // item returns the path of one object of a kind.

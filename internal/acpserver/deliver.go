@@ -83,7 +83,7 @@ func (s *session) create(ctx context.Context, p prompt) error {
 	s.Open = &p
 	s.keep()
 	t, _, err := s.api.CreateTask(ctx, in, p.Key)
-	if err != nil && (ctx.Err() != nil || task.CodeOf(err) == task.CodeUnavailable && !client.NotSent(err)) {
+	if err != nil && (ctx.Err() != nil || task.CodeOf(err) == task.CodeUnavailable && !task.NotSent(err)) {
 		return err
 	}
 	s.Open = nil

@@ -169,7 +169,7 @@ func (s *session) read(ctx context.Context, id string) (t client.Task, err error
 func (s *session) persist(ctx, sending context.Context, do func(context.Context) error) error {
 	for down := (time.Time{}); ; {
 		err := limited(sending, do)
-		if task.CodeOf(err) != task.CodeUnavailable || ctx.Err() != nil || s.task() == "" && client.NotSent(err) {
+		if task.CodeOf(err) != task.CodeUnavailable || ctx.Err() != nil || s.task() == "" && task.NotSent(err) {
 			return err
 		}
 		if down.IsZero() {

@@ -5,10 +5,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -150,12 +148,6 @@ func (c *Client) request(ctx context.Context, q call) (*http.Request, error) {
 // unreached is the error of a request without an answer.
 func unreached(q call, err error) error {
 	return task.Errorf(task.CodeUnavailable, "The OpenHands server gave no answer to %s %s.", q.method, q.path).WithCause(err)
-}
-
-// NotSent reports whether a request has not reached the server at all, so that a repetition is no second one.
-func NotSent(err error) bool {
-	failed, ok := errors.AsType[*net.OpError](err)
-	return ok && failed.Op == "dial"
 }
 
 // refused is the error of an answer with an error status.

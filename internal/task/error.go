@@ -3,6 +3,7 @@ package task
 import (
 	"errors"
 	"fmt"
+	"net"
 	"time"
 )
 
@@ -118,4 +119,10 @@ func MessageOf(err error) string {
 		return e.Message
 	}
 	return "Something went wrong inside omoi. The server's log has the details."
+}
+
+// NotSent reports whether a request cannot have reached its server, since the connection failed: a repetition is no second one.
+func NotSent(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
 }

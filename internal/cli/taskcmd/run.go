@@ -138,7 +138,7 @@ func (r *run) do(cmd *cobra.Command, args []string) error {
 
 // notCreated adds a next step to err: how to repeat a request whose answer was lost, or how to create a duplicate.
 func (r *run) notCreated(err error) error {
-	if task.CodeOf(err) == task.CodeUnavailable && !client.NotSent(err) {
+	if task.CodeOf(err) == task.CodeUnavailable && !task.NotSent(err) {
 		r.note("The request may have arrived. Next: repeat the command with --idempotency-key %s", r.key)
 	}
 	if e, ok := errors.AsType[*task.Error](err); ok && e.Kind == task.KindDuplicateWork {

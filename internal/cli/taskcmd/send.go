@@ -73,7 +73,7 @@ func (s *session) send(ctx context.Context, api *client.Client, t client.Task, i
 			"Message rejected: the task is %s and has no running agent. Next: omoi logs -f %s", t.Status, render.Name(t.Key, t.ID))
 	}
 	queued, err := api.SendMessage(ctx, box, in, key)
-	if task.CodeOf(err) == task.CodeUnavailable && !client.NotSent(err) {
+	if task.CodeOf(err) == task.CodeUnavailable && !task.NotSent(err) {
 		s.note("The request may have arrived. Next: repeat the command with --idempotency-key %s", key)
 	}
 	if id, refused := client.RefusedMessage(err); refused {

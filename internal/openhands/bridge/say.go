@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/openhands"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/wait"
 )
@@ -32,7 +31,7 @@ func (s *session) say(ctx context.Context, text string) error {
 			return fmt.Errorf("%w: %w", errRefused, err)
 		case code != task.CodeUnavailable: // also nil
 			return err
-		case openhands.NotSent(err) && time.Since(begun) < frozenWait:
+		case task.NotSent(err) && time.Since(begun) < frozenWait:
 			if wait.For(ctx, time.Second) != nil {
 				return err
 			}
