@@ -5,16 +5,18 @@ import type { Page } from "playwright-core";
 
 serve();
 
-let live: Task, done: Task;
+let live: Task, done: Task, asks: Task;
 
 beforeAll(async () => {
   done = await omoi.task("Done", [{ say: "Hello." }, { write: { path: "a.md", content: "x\n" } }, { bash: { command: "false" } }, { complete: { output: "Bye." } }]);
   live = await omoi.task("Live", [{ say: "A text that is long enough to wrap on a phone, and then some more of it." }, { think: "Hm." }, { bash: { command: `echo ${"x".repeat(200)}` } }, sleepForever]);
   await omoi.until(done, (t) => t.completed_at !== null);
+  asks = await omoi.task("Asks", [{ ask: { text: "Which **database** do you want, of those that this machine has?", options: ["PostgreSQL", "SQLite", "x".repeat(200)] } }, sleepForever]);
   await omoi.until(live, (t) => t.status === "running");
+  await omoi.until(asks, (t) => t.question !== null);
 }, 60_000);
 
-const screens = () => ["/tasks", "/tasks?as=board", "/tasks?group=failed", `/tasks/${live.key}`, `/tasks/${live.key}?tab=details`, `/tasks/${done.key}`, `/tasks/${done.key}?tab=receipts`, `/tasks/${done.key}?tab=messages`,
+const screens = () => ["/tasks", "/tasks?as=board", "/tasks?group=failed", `/tasks/${live.key}`, `/tasks/${live.key}?tab=details`, `/tasks/${asks.key}`, `/tasks/${done.key}`, `/tasks/${done.key}?tab=receipts`, `/tasks/${done.key}?tab=messages`,
   `/tasks/${done.key}?tab=output`, `/tasks/${done.key}/changes`, `/tasks/${done.key}/changes?tab=tests`,
   `/tasks/${done.key}/replay#e1:12`, `/compare?a=${done.key}:1&b=${live.key}:1&all=true`, "/settings",
   "/settings?tab=projects", "/settings?tab=projects&project=new", `/settings?tab=projects&project=${live.key.split("-")[0]}`, "/settings?tab=credentials", "/settings?tab=keys",

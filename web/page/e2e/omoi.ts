@@ -234,6 +234,21 @@ export async function on(path: string, act: (at: Watched) => Promise<void>, opti
   }
 }
 
+/** Signs in at the dialog that a page without a session shows. */
+export async function signIn(page: Page, secret: string): Promise<void> {
+  const dialog = page.getByRole("dialog", { name: "Sign in" });
+  await dialog.getByLabel("API key").fill(secret);
+  await page.keyboard.press("Enter");
+  await dialog.waitFor({ state: "detached" });
+}
+
+/** Opens a path of a server with authentication as the owner of a key. */
+export const signedIn = (at: Omoi, secret: string, path: string, act: Parameters<typeof on>[1], options: BrowserContextOptions = {}) => on(path, async (watched) => {
+  watched.allow(/401/);
+  await signIn(watched.page, secret);
+  await act(watched);
+}, { ...options, base: at.url });
+
 /** The number of streams of a kind that the server holds open. */
 export async function openStreams(kind: string): Promise<number> {
   const metrics = await (await fetch(`${omoi.url}/metrics`)).text();

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 
-import { on, Omoi, serve, type Task } from "./omoi";
-import type { Page } from "playwright-core";
+import { on, Omoi, serve, signedIn, signIn, type Task } from "./omoi";
 
 const key = "a-first-key-of-this-test-0123456789";
 const closed = new Omoi(key);
@@ -13,19 +12,8 @@ interface Project { id: string; key: string; name: string; paused: boolean; max_
 const makeKey = (name: string, scope: string) => closed.call<Made>("POST", "/api/v1/auth/api-keys", { name, scopes: [scope] });
 const projects = async (): Promise<Project[]> => (await closed.call<{ items: Project[] }>("GET", "/api/v1/projects")).items;
 
-async function signIn(page: Page, secret: string): Promise<void> {
-  const dialog = page.getByRole("dialog", { name: "Sign in" });
-  await dialog.getByLabel("API key").fill(secret);
-  await page.keyboard.press("Enter");
-  await dialog.waitFor({ state: "detached" });
-}
-
 /** Opens a path as the owner of a key. */
-const as = (secret: string, path: string, act: Parameters<typeof on>[1]) => on(path, async (at) => {
-  at.allow(/401/);
-  await signIn(at.page, secret);
-  await act(at);
-}, { base: closed.url });
+const as = (secret: string, path: string, act: Parameters<typeof on>[1]) => signedIn(closed, secret, path, act);
 
 test("projects: create, edit with errors at their fields, pause, resume, delete with the server's preview", async () => {
   await as(key, "/settings?tab=projects", async ({ page, allow }) => {

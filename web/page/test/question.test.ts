@@ -6,6 +6,7 @@ import { afterAll, expect, test, vi } from "vitest";
 vi.hoisted(() => vi.stubGlobal("location", { origin: "http://omoi.test" }));
 
 import type { Event, Task } from "../src/lib/api";
+import { Settled } from "../src/lib/settled-question";
 import { TaskEvents } from "../src/stream/events";
 import { takeOutline } from "../src/stream/outline";
 import { Question } from "../src/task/question";
@@ -55,4 +56,12 @@ test("an answer of the agent is not its question, and a new wait has a new one",
   expect(log.question()).toBe(4);
   log.grow(9); // events that are on their way
   expect(log.question()).toBe(4);
+});
+
+test("a question says its state, who answered and why it ended, as text only", () => {
+  const shown = (of: object): string => renderToStaticMarkup(createElement(Settled, { of: { answered_by: "", answer: "", reason: "", settled_at: "2026-01-01T12:00:00Z", ...of } as unknown as Parameters<typeof Settled>[0]["of"] })).replaceAll(/<(?!img)[^>]*>/g, "");
+  expect(shown({ state: "answered", answered_by: "ci", answer: "<img>" })).toMatch(/^Answered by ci .*: &lt;img&gt;$/);
+  expect(shown({ state: "expired", reason: "Nobody answered." })).toMatch(/^Expired .*: Nobody answered\.$/);
+  expect(shown({ state: "open", settled_at: null })).toBe("Awaits an answer");
+  expect(shown({ state: "of_the_future" })).toMatch(/^of_the_future /);
 });

@@ -12,6 +12,7 @@ export type Message = Schemas["Message"];
 export type Sandbox = Schemas["Sandbox"];
 export type Problem = Schemas["Problem"];
 export type Project = Schemas["Project"];
+export type Question = Schemas["Question"];
 export type ComparedTask = Schemas["ComparedTask"];
 export { OmoiError, unwrap };
 
@@ -67,6 +68,10 @@ export const getPart = (event: Event, part: string, from: number, bytes: number)
   }));
 export const getCheckpoints = (id: string) =>
   unwrap(api.GET("/api/v1/tasks/{id}/checkpoints", { params: { path: { id }, query: { limit: 100 } } }));
+/** The questions of the agents of a task, newest first. */
+export const getQuestions = (task: string) => unwrap(api.GET("/api/v1/questions", { params: { query: { task_id: [task] } } }));
+/** Answers a question. A question that is not open refuses it with its first answer. */
+export const answerQuestion = (id: string, answer: string) => unwrap(api.POST("/api/v1/questions/{id}/answer", { ...path(id), body: { answer } }));
 export const getMessage = (id: string, wait: string) =>
   unwrap(api.GET("/api/v1/messages/{message_id}", { params: { path: { message_id: id }, query: { wait } } }));
 

@@ -31,6 +31,7 @@ interface Action {
 
 const saved = "Uncommitted work is saved first; Receipts shows where. The branch and its commits stay.";
 const suspends = "It suspends the task; the work is saved.";
+const unanswered = "The open question is cancelled: nobody can answer it any more.";
 const gone = "The sandbox is deleted, and its deletion is verified.";
 
 const actions: Record<Verb, Action> = {
@@ -82,6 +83,12 @@ function place(menu: HTMLElement): void {
   menu.style.left = `${Math.max(8, Math.min(button.left, window.innerWidth - menu.offsetWidth - 16))}px`;
 }
 
+/** The effects of an action on a task as it is. */
+function effectsOf(verb: Verb, task: Task): string[] {
+  const ends = ["cancel", "fail"].includes(verb) || task.blocked_reason === "question" && ["retry", "rewind"].includes(verb);
+  return [...actions[verb].effects.filter((e) => e !== suspends || task.completed_at === null), ...(task.question !== null && ends ? [unanswered] : [])];
+}
+
 interface ConfirmProps { asking: Asking; task: Task; receipts: ReceiptList; close: () => void }
 
 function Confirm({ asking: { verb, checkpoint: from }, task, receipts, close }: ConfirmProps): ReactNode {
@@ -107,7 +114,7 @@ function Confirm({ asking: { verb, checkpoint: from }, task, receipts, close }: 
   const places = verb === "rewind" || verb === "fork", texts = { interrupt: "Message", fork: "What is different" }[verb as "interrupt"];
   return (
     <Dialog title={action.title(task)} close={close} submit={submit} yes={action.yes} danger={action.danger} ready={(!places || checkpoint !== "") && (verb !== "take" || canCopy()) && (verb !== "interrupt" || text.trim() !== "")}>
-      <ul>{action.effects.filter((e) => e !== suspends || task.completed_at === null).map((e) => <li key={e}><Prose of={e} /></li>)}</ul>
+      <ul>{effectsOf(verb, task).map((e) => <li key={e}><Prose of={e} /></li>)}</ul>
       {places && <Checkpoints task={task} chosen={checkpoint} choose={setCheckpoint} />}
       {verb === "take" && <code className="copy">{command}</code>}
       {texts !== undefined && <div><label htmlFor={id}>{texts} {verb === "fork" && <span className="muted">(optional, added to the description)</span>}</label><textarea id={id} rows={2} value={text} maxLength={20_000} onChange={(e) => setText(e.target.value)} /></div>}

@@ -7,8 +7,20 @@ import { Text } from "../lib/text";
 import { drop, isNamedBy, isOfOther, moveTo, useDraft, write } from "./draft";
 import { post } from "./sent";
 
-/** Writes to the agent of a running attempt. The draft outlives a reload. question: the one that the agent waits to be answered. to: the attempt, if the reader sees another one. */
-export function Composer({ task, question, to }: { task: Task; question?: string; to?: number }): ReactNode {
+interface Props {
+  task: Task;
+  /** The question that the agent waits to be answered. */
+  question?: string;
+  /** Answers the question, and returns whether the server has the answer. Left out: the text is a message to the agent. */
+  reply?: (text: string) => Promise<boolean>;
+  /** Whether nothing can be sent now. */
+  held?: boolean;
+  /** The attempt, if the reader sees another one. */
+  to?: number;
+}
+
+/** Writes to the agent of a running attempt, or answers a question. The draft outlives a reload. */
+export function Composer({ task, question, reply, held = false, to }: Props): ReactNode {
   const draft = useDraft(task.id), { text } = draft, answer = question !== undefined, moved = answer && isOfOther(draft, question);
   const [busy, setBusy] = useState(false), [error, setError] = useState("");
   const may = useMay("write"), box = useRef<HTMLTextAreaElement>(null);
@@ -23,18 +35,22 @@ export function Composer({ task, question, to }: { task: Task; question?: string
       box.current?.focus({ preventScroll: true });
     }
   }, [answer, may]);
-  if (task.completed_at !== null || task.sandbox_id === null || !may) {
+  if (task.completed_at !== null || reply === undefined && task.sandbox_id === null || !may) {
     return null;
   }
   const word = `Message to the agent${to === undefined ? "" : ` of attempt ${to}`}`;
   const send = async (kind: "user_message" | "interrupt"): Promise<void> => {
-    if (busy || moved || text.trim() === "") {
+    if (busy || held || moved || text.trim() === "") {
       return;
     }
     setBusy(true);
     setError("");
     try {
-      await post(task, text, kind, draft.key);
+      if (reply === undefined) {
+        await post(task, text, kind, draft.key);
+      } else if (!await reply(text)) {
+        return;
+      }
       drop(task.id, draft);
     } catch (e) {
       setError(said(e));
@@ -57,7 +73,7 @@ export function Composer({ task, question, to }: { task: Task; question?: string
               e.currentTarget.blur();
             }
           }} />
-        <button className="primary" disabled={busy || moved || text.trim() === ""}>Send</button>
+        <button className="primary" disabled={busy || held || moved || text.trim() === ""}>Send</button>
         {!answer && <button type="button" disabled={busy || text.trim() === ""} title="Stops the current turn of the agent, which then reads the message" onClick={() => void send("interrupt")}>Interrupt</button>}
         <span className="muted small wide">{sendKeys} sends</span>
       </form>

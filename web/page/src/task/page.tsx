@@ -14,6 +14,7 @@ import { Out, Text } from "../lib/text";
 import { TaskEvents } from "../stream/events";
 import type { Choice } from "../timeline/bar";
 import { Timeline } from "../timeline/timeline";
+import { QuestionsOf } from "../timeline/asked-here";
 import { AskFrom, Outcome } from "../timeline/cards";
 import { Actions, type Asking } from "./actions";
 import { Change } from "./change";
@@ -22,7 +23,10 @@ import { Details } from "./details";
 import { Compared } from "./compared";
 import { Facts } from "./facts";
 import { Work } from "./work";
+import { OpenQuestion } from "./open-question";
 import { Question } from "./question";
+import { NewestAnswer } from "./newest-answer";
+import { useQuestions } from "./questions";
 import { Messages } from "./messages";
 import { Missing } from "./missing";
 import { Receipts, useReceipts } from "./receipts";
@@ -98,7 +102,12 @@ function Loaded({ task, id }: { task: Task; id: string }): ReactNode {
   useTabKeys(task, attempt, pinned);
   useTabInView(tab);
   const [asking, ask] = useState<Asking>(), may = useMay("write");
-  const asks = task.status === "running" && task.group === "needs_you", answer = asks && may;
+  const { question } = task, questions = useQuestions(task);
+  const [opened, noteOpened] = useState(question !== null), panel = question !== null && (task.status === "running" || task.blocked_reason === "question"); // the panel of the question says why
+  if (question !== null && !opened) {
+    noteOpened(true);
+  }
+  const asks = question === null && task.status === "running" && task.group === "needs_you", answer = (asks || question !== null) && may;
   const choose = (to: Choice): void => void navigate({ to: ".", hash: true, search: { ...search, every: to.every || undefined, only: to.only, tool: to.tool, find: to.find || undefined } });
   const current = task.attempts.find((a) => a.number === attempt), to = attempt < newest ? newest : undefined, running = current?.ended_at == null && task.completed_at === null;
   return (
@@ -110,10 +119,12 @@ function Loaded({ task, id }: { task: Task; id: string }): ReactNode {
           <Live events={events} />
           <Actions task={task} receipts={receipts} asking={asking} ask={ask} />
         </div>
-        <div className={waits ? "notice waits" : undefined}>
-          <p className="why-line">{waits && <b>Why it waits: </b>}<Why of={said?.why ?? task.why} pull={task.pull_request_url} /></p>
-          {waits && <p data-change><Change task={task} next={said!.next} /></p>}
-        </div>
+        {!panel && (
+          <div className={waits ? "notice waits" : undefined}>
+            <p className="why-line">{waits && <b>Why it waits: </b>}<Why of={said?.why ?? task.why} pull={task.pull_request_url} /></p>
+            {waits && <p data-change><Change task={task} next={said!.next} /></p>}
+          </div>
+        )}
         <Facts task={task} log={events.log(newest)} />
         {task.execution_config.candidate !== undefined && <Compared task={task} />}
         {task.attempts.length > 1 && <Attempts task={task} attempt={attempt} />}
@@ -122,6 +133,7 @@ function Loaded({ task, id }: { task: Task; id: string }): ReactNode {
         )}
         {current?.ended_at != null && attempt < newest && current.reason !== "" && <p className="notice small">Attempt {attempt} ended: <Text of={current.reason} /></p>}
         <Receipts receipts={receipts} task={task} />
+        {question !== null ? <OpenQuestion key={question.id} of={question} task={task} receipts={receipts} /> : <NewestAnswer task={task} questions={questions} opened={opened} />}
         {asks && <Question task={task} events={events} log={events.log(newest)} version={version} />}
         <nav className="tabs" aria-label="Views of the task">
           {tabs.map((t) => <Link key={t} to="." search={{ ...search, attempt: pinned, tab: t === "timeline" ? undefined : t }} aria-current={t === tab ? "page" : undefined} activeOptions={exactly}>{t[0]!.toUpperCase() + t.slice(1)}</Link>)}
@@ -131,11 +143,11 @@ function Loaded({ task, id }: { task: Task; id: string }): ReactNode {
         </nav>
       </div>
       {tab === "timeline" && (
-        <AskFrom value={may ? ask : undefined}><Outcome value={current?.outcome ?? ""}>
+        <AskFrom value={may ? ask : undefined}><Outcome value={current?.outcome ?? ""}><QuestionsOf value={questions}>
           <Timeline key={attempt} events={events} log={log} version={version} running={running} chosen={named?.attempt === attempt ? named.sequence : 0}
             numbers={search.numbers ?? false} every={search.every ?? false} only={search.only} tool={search.tool} find={search.find} choose={choose} foot={<Numbers on={search.numbers ?? false} />} />
           {!answer && <Composer task={task} to={to} />}
-        </Outcome></AskFrom>
+        </QuestionsOf></Outcome></AskFrom>
       )}
       {tab === "output" && (
         <Suspense fallback={<p className="muted empty">Loading…</p>}>

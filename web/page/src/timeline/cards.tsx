@@ -6,6 +6,7 @@ import { Prose } from "../lib/prose";
 import { InSteps } from "../lib/steps";
 import { Text } from "../lib/text";
 import { Diff, Output } from "./details";
+import { AskedHere } from "./asked-here";
 import { about, Fields, inputText, output, senderOf, written } from "./fields";
 
 /** Asks about an action that begins with a checkpoint. Undefined: the reader can do nothing here. */
@@ -132,6 +133,12 @@ const injected: Maker = (f) => ({
   meta: f.text("message_type") === "interrupt" ? "interrupt" : undefined,
 });
 
+const waiting: Maker = (f, event) => {
+  const asks = f.text("question") !== "" || event.omitted?.includes("question");
+  return asks ? { label: f.text("question_kind") === "permission" ? "Permission" : "Question", tone: "person", main: <AskedHere event={event} text={f.text("question")} options={f.list("options")} /> }
+    : { label: "Waiting", tone: "person", main: "The agent waits for a message." };
+};
+
 const iteration = (label: string, tone?: string): Maker => (f) => {
   const text = f.text("error", "feedback", "output_preview", "prompt_preview");
   return {
@@ -215,7 +222,7 @@ const makers: Record<string, Maker> = {
   "agent.error": failure("Error"),
   "agent.failed": failure("Error"),
   "agent.stream_error": failure("Model connection"),
-  "agent.waiting": state("Waiting", () => "The agent waits for a message.", "person"),
+  "agent.waiting": waiting,
   "agent.message_injected": injected,
   "agent.message_dropped": state("Message", (f) => `Not used: ${f.text("reason")}`, "fail"),
   "agent.interrupted": state("Interrupted", (f) => f.text("reason") || "The agent stopped for an interrupt.", "person"),
