@@ -19,7 +19,7 @@ beforeAll(async () => {
 const screens = () => ["/tasks", "/tasks?as=board", "/tasks?group=failed", `/tasks/${live.key}`, `/tasks/${live.key}?tab=details`, `/tasks/${asks.key}`, `/tasks/${done.key}`, `/tasks/${done.key}?tab=receipts`, `/tasks/${done.key}?tab=messages`,
   `/tasks/${done.key}?tab=output`, `/tasks/${done.key}/changes`, `/tasks/${done.key}/changes?tab=tests`,
   `/tasks/${done.key}/replay#e1:12`, `/compare?a=${done.key}:1&b=${live.key}:1&all=true`, "/settings",
-  "/settings?tab=projects", "/settings?tab=projects&project=new", `/settings?tab=projects&project=${live.key.split("-")[0]}`, "/settings?tab=credentials", "/settings?tab=keys",
+  "/settings?tab=projects", "/settings?tab=projects&project=new", `/settings?tab=projects&project=${live.key.split("-")[0]}`, "/settings?tab=credentials", "/settings?tab=notices", "/settings?tab=keys",
   "/fleet", "/fleet?tab=queue", "/fleet?tab=sandboxes&show=all", "/fleet?tab=supervision", "/fleet?tab=usage", "/fleet?tab=server", "/tasks/new", `/tasks/new?from=${live.key}`];
 
 /** The running task has no checkpoint yet, so that there are no files to compare. */

@@ -122,9 +122,9 @@ test("a key that reads sees no control that the server would refuse", async () =
   const viewer = await makeKey("viewer", "read");
   await closed.call("POST", "/api/v1/projects", { name: "Seen", key: "SEEN" });
   await as(viewer.secret, "/settings", async ({ page }) => {
-    for (const path of ["?tab=projects", "?tab=projects&project=SEEN", "?tab=credentials", "?tab=keys"]) {
+    for (const path of ["?tab=projects", "?tab=projects&project=SEEN", "?tab=credentials", "?tab=notices", "?tab=keys"]) {
       await page.goto(`${closed.url}/settings${path}`);
-      await page.getByText(/SEEN|No credentials yet|need the scope admin/).first().waitFor();
+      await page.getByText(/SEEN|No credentials yet|No notice rules yet|need the scope admin/).first().waitFor();
       expect(await page.locator("main button, main input, main select, main a.button").count(), path).toBe(0);
     }
     expect(await page.getByRole("link", { name: "API keys" }).count()).toBe(0);

@@ -6,11 +6,12 @@ import { useMay } from "../lib/session";
 import { Credentials } from "./credentials";
 import { General } from "./general";
 import { Keys } from "./keys";
+import { Notices } from "./notices";
 import { Projects } from "./projects";
 import { tabs, type Tab } from "./search";
 
-const words: Record<Tab, string> = { general: "General", projects: "Projects", credentials: "Credentials", keys: "API keys" };
-const parts: Record<Tab, () => ReactNode> = { general: General, projects: Projects, credentials: Credentials, keys: Keys };
+const words: Record<Tab, string> = { general: "General", projects: "Projects", credentials: "Credentials", notices: "Notices", keys: "API keys" };
+const parts: Record<Tab, () => ReactNode> = { general: General, projects: Projects, credentials: Credentials, notices: Notices, keys: Keys };
 
 /** Settings of this browser, and of the server as far as the caller may see them. */
 export function Settings(): ReactNode {

@@ -1,4 +1,4 @@
-export const tabs = ["general", "projects", "credentials", "keys"] as const;
+export const tabs = ["general", "projects", "credentials", "notices", "keys"] as const;
 export type Tab = (typeof tabs)[number];
 
 /** project: the key of the project that is edited; new: one that is created. */
