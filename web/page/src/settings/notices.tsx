@@ -12,7 +12,7 @@ import { Deliveries } from "./deliveries";
 
 type Rule = Schemas["Rule"];
 
-export const channels: Record<string, string> = { webhook: "Webhook", slack: "Slack", ntfy: "ntfy" };
+export const channels: Record<string, string> = { webhook: "Webhook", slack: "Slack", ntfy: "ntfy", email: "E-mail" };
 export const wordOfEvent = (event: string): string => event.replaceAll("_", " ");
 
 const of = (rule: Rule) => ({ params: { path: { id: rule.id } } });
