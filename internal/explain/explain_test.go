@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/diagnosis"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -288,12 +287,4 @@ func TestExplain_EveryTaskHasAnAnswer(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestDelivery_BacksOff(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, 10*time.Second, diagnosis.DeliveryPause(1))
-	require.Equal(t, 20*time.Second, diagnosis.DeliveryPause(2))
-	require.Equal(t, time.Hour, diagnosis.DeliveryPause(10))
-	require.Equal(t, time.Hour, diagnosis.DeliveryPause(1000))
 }

@@ -265,3 +265,11 @@ func TestCreate_RejectsInvalidRules(t *testing.T) {
 		require.NotContains(t, err.Error(), "secret@")
 	}
 }
+
+func TestDelivery_BacksOff(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, 10*time.Second, notice.DeliveryPause(1))
+	require.Equal(t, 20*time.Second, notice.DeliveryPause(2))
+	require.Equal(t, time.Hour, notice.DeliveryPause(10))
+	require.Equal(t, time.Hour, notice.DeliveryPause(1000))
+}

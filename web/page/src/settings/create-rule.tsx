@@ -10,7 +10,7 @@ const kinds: Options = [["slack", "Slack, or a compatible program"], ["ntfy", "n
 const events = ["started", "needs_you", "done", "failed", "budget_near", "limit_reached"];
 const blank = { channel: "slack", address: "", secret: "", project: "", scope: "user", events: ["needs_you", "done", "failed"] };
 const places = { channel: "body.channel", address: "body.address", secret: "body.secret", project: "body.project_id", scope: "body.scope" };
-const addresses: Record<string, string> = { slack: "URL of the incoming webhook.", ntfy: "URL of the topic, for example https://ntfy.sh/my-topic.", email: "The e-mail address.", webhook: "Any URL." };
+const addresses: Record<string, string> = { slack: "URL of the incoming webhook.", ntfy: "URL of the topic.", email: "The e-mail address.", webhook: "Any URL." };
 const secrets: Record<string, [label: string, hint: string] | undefined> = {
   webhook: ["Secret", "16 or more characters, with which the receiver checks the signature of each notice."],
   ntfy: ["Access token", "Empty: the topic needs none."],
