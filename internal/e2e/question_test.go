@@ -106,3 +106,26 @@ func TestQuestion_Expires(t *testing.T) {
 	closed, _ := apiclient.ClosedQuestion(err)
 	require.Equal(t, task.QuestionExpired, closed.State)
 }
+
+// TestQuestion_APIKilledBetweenAnswerAndSignal answers while nothing can be relayed, and kills the API: the next one resumes the task, and a
+// second answer is refused.
+func TestQuestion_APIKilledBetweenAnswerAndSignal(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, map[string]string{"OMOI_TASK_QUESTION_WAIT": "1s"}).up()
+	repo := r.repo()
+	made := r.submit(repo, script(stepAsks, stepKeepAnswer, stepCommit, stepComplete))
+	q := r.asked(made.ID, true).Question
+	resume := r.freeze("start-dev")
+	_, err := r.api.AnswerQuestion(context.Background(), q.ID, "PostgreSQL")
+	require.NoError(t, err)
+	r.kill("api")
+	require.Equal(t, 1, r.count(`SELECT count(*) FROM commands WHERE task_id = $1 AND kind = 'retry' AND state = 'accepted'`, made.ID))
+	resume()
+	r.startAPI()
+	_, err = r.api.AnswerQuestion(context.Background(), q.ID, "SQLite")
+	require.Equal(t, task.KindQuestionClosed, task.KindOf(err))
+	done := r.ends(made.ID, task.StatusCompleted)
+	require.Equal(t, 2, done.AttemptCount)
+	require.Equal(t, "PostgreSQL\n", r.run("git", "-C", repo, "show", text(done.Branch)+":answer.txt").stdout)
+	r.noLeaks()
+}
