@@ -31,7 +31,7 @@ function Delivered({ of: { task_key, event, created_at, delivery } }: { of: Sche
   const tone = { delivered: "s-done", failed: "bad" }[delivery.state as string];
   return (
     <>
-      <Link to="/tasks/$id" params={{ id: task_key }}>{task_key}</Link> {wordOfEvent(event)} <span className="muted"><Clock at={created_at} /></span> <b className={tone}>{delivery.state}</b>
+      {task_key !== "" && <><Link to="/tasks/$id" params={{ id: task_key }}>{task_key}</Link> </>}{wordOfEvent(event)} <span className="muted"><Clock at={created_at} /></span> <b className={tone}>{delivery.state}</b>
       {delivery.attempts > 1 && `, ${many(delivery.attempts, "request")}`}{delivery.error !== "" && <>: <Text of={delivery.error} /></>}
     </>
   );
