@@ -1,0 +1,1 @@
+import{h as e,in as t,m as n}from"./index-CNaAIBv9.js";import{n as r,t as i}from"./interventions-CLa7Xu1M.js";var a=t();function o({task:t}){return(0,a.jsxs)(e,{children:[(0,a.jsx)(n,{}),(0,a.jsx)(i,{task:t}),(0,a.jsx)(r,{task:t})]})}export{o as default};
