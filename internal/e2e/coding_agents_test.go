@@ -137,6 +137,9 @@ func (a *realAgent) computes() {
 	}
 	made := a.submitted(repo, model)
 	a.pid(made.ID, dir+"/begun")
+	a.eventually("the call is reported, which begins the message of the model", func() bool {
+		return a.stored(`event_type = 'agent.tool_use'`) == 2
+	})
 	sent := a.omoi("send", made.ID, told, "--json")
 	require.Zero(a.t, sent.code, sent.stderr)
 	a.eventually("the message reaches the agent", func() bool {

@@ -19,11 +19,12 @@ const (
 // go through standard input.
 func (t *talk) arguments() []string {
 	env, vars, place := t.Env, t.Vars, t.place
+	may := asks(env, vars)
 	args := []string{
 		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 		"--include-partial-messages", "--replay-user-messages",
 		"--permission-mode", cmp.Or(vars["PERMISSION_MODE"], defaultMode),
-		"--append-system-prompt", SystemPrompt(env, vars),
+		"--append-system-prompt", systemPrompt(env, vars, may),
 	}
 	if place.Begun {
 		args = append(args, "--resume", place.SessionID)
@@ -43,7 +44,6 @@ func (t *talk) arguments() []string {
 	if env.Hook != "" {
 		args = append(args, "--settings", hooks(env.Hook))
 	}
-	may := asks(env, vars)
 	if may != askNever {
 		args = append(args, "--permission-prompt-tool", "stdio")
 	}

@@ -202,6 +202,8 @@ func TestArguments(t *testing.T) {
 	require.NotContains(t, args, "make check")
 	args = strings.Join(given(variables{askUser: askNever}), " ")
 	require.Contains(t, args, "--disallowedTools AskUserQuestion")
+	require.Contains(t, args, "Nobody answers questions")
+	require.NotContains(t, SystemPrompt(env, variables{}), askTool, "other agents have no such tool")
 	require.NotContains(t, args, "--permission-prompt-tool")
 	args = strings.Join(given(variables{"ALLOWED_TOOLS": "Bash(git log:*), Read,"}), " ")
 	require.Contains(t, args, "--allowedTools Bash(git log:*),Read")

@@ -10,11 +10,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// SystemPrompt returns the addition to the system prompt. The text is on the command line.
-func SystemPrompt(env agent.Env, vars variables) string {
+// SystemPrompt returns the addition to the system prompt of an agent that asks users nothing.
+func SystemPrompt(env agent.Env, vars variables) string { return systemPrompt(env, vars, askNever) }
+
+// systemPrompt returns the addition to the system prompt of an agent that may ask a user. The text is on the command line.
+func systemPrompt(env agent.Env, vars variables, may string) string {
 	cfg := env.Config
 	parts := []string{
-		"You work alone in a sandbox that is deleted when you are done. " + asksText(asks(env, vars)) + " Messages that arrive while you work come from people who watch you; follow them.",
+		"You work alone in a sandbox that is deleted when you are done. " + asksText(may) + " Messages that arrive while you work come from people who watch you; follow them.",
 		"Your working directory is " + cfg.Workspace + ".",
 		modeText(cfg.Mode),
 	}
