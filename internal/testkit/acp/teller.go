@@ -20,7 +20,7 @@ func (t Teller) Changes(work string) [][]byte {
 	if err != nil {
 		panic(err)
 	}
-	made := strings.NewReplacer("SESSION", t.Session, "/recorded/work", work, "planted-output", t.Printed).Replace(string(text))
+	made := strings.NewReplacer("SESSION", t.Session, "/recorded/ws", work, "planted-output", t.Printed).Replace(string(text))
 	return bytes.Split([]byte(strings.TrimSpace(made)), []byte("\n"))
 }
 
