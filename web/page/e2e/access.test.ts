@@ -65,7 +65,7 @@ test("23: the list and the tabs work by keys alone, and the focus is never lost"
     await settled(page);
     await page.keyboard.press("/");
     expect(await page.evaluate(() => (document.activeElement as HTMLInputElement).type)).toBe("search");
-    await page.locator(".task-row").first().focus();
+    await page.locator(".task-row", { hasText: live.key }).focus();
     await page.keyboard.press("j");
     await page.keyboard.press("k");
     await page.keyboard.press("Enter");

@@ -289,7 +289,7 @@ test("19: an unknown event type, status, field and failure class are shown as th
 });
 
 test("a text over 16 KiB is loaded when its event is opened, or the page says that it is gone", async () => {
-  const task = await omoi.task("Large", [{ say: "Hello." }, sleepForever]);
+  const task = await omoi.task("Large", [sleepForever]);
   const { sandbox_id } = await running(task);
   for (const word of ["kept", "gone"]) {
     await omoi.call("POST", `/api/v1/sandboxes/${sandbox_id}/events`, { event_type: "agent.message", event_data: { content: `${word} ${"x".repeat(20_000)}` }, source: "agent" });
