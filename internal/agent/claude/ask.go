@@ -167,10 +167,3 @@ func (p *pending) answeredInput(said string) any {
 	input["answers"] = answers
 	return input
 }
-
-// askAgain repeats the pending question after other work of the program, which ended the wait for omoi.
-func (t *talk) askAgain() {
-	if len(t.asking) > 0 {
-		t.ask()
-	}
-}

@@ -112,7 +112,6 @@ func (t *talk) ensure(ctx context.Context) error {
 	}
 	t.place.Begun = exists(transcriptPath(t.Env, t.place.SessionID))
 	t.rec.begin()
-	t.asking = nil
 	t.sayAgain()
 	var err error
 	t.prog, err = start(ctx, t.Env, proc.Command{
@@ -196,8 +195,8 @@ func (t *talk) noticed(end *turn, l *line) {
 			t.dropOld(end)
 		}
 	}
-	if l.Type == "user" || l.ends() {
-		t.askAgain()
+	if len(t.asking) > 0 && (l.Type == "user" || l.ends()) {
+		t.ask() // other work of the program has ended the wait for omoi
 	}
 	if l.Type == "user" && end.late == nil {
 		if reason := t.reached(); reason == continuous.StopCost || reason == continuous.StopTurns && !t.rec.now().calling {
@@ -235,6 +234,7 @@ func (t *talk) stopped(end *turn) {
 	}
 	t.rec.looks.calm()
 	if end.ended {
+		t.asking = nil
 		t.rec.broken()
 	}
 	t.Save()
