@@ -152,7 +152,7 @@ func TestClaudeIsSpokenTo(t *testing.T) {
 		modeltest.Turn{Text: "Then so.", Expect: modeltest.Saying("write nothing")},
 	)
 	made := r.byClaude(r.repo(), model, nil, func(in *apiclient.CreateTaskRequest) { in.Mode = task.ModeExploration })
-	r.eventually("the command runs", func() bool { // before, an interrupt ends the program's own checks, and the turn goes on
+	r.eventually("the command runs", func() bool { // before, an interrupt ends the program's own checks, and the turn continues
 		found, _ := filepath.Glob(filepath.Join(r.dir, "sandboxes", "*", "ws", "begun"))
 		return len(found) == 1
 	})
